@@ -164,6 +164,11 @@ build/ready-to-fuzz: build/ready tools/setup
 	tools/setup $(VENV) fuzz
 	touch $@
 
+# Not part of `make test`: Debian starts the services of packages that it installs, munge's here.
+.PHONY: test-tools
+test-tools: build/ready ## Install what some tests are skipped without: clang's libFuzzer, shellcheck, Slurm and munge
+	tools/setup $(VENV) tests
+
 .PHONY: bench
 bench: bench-model bench-time bench-observer bench-dataplane bench-analysis ## Run all benchmarks; each prints a table and writes build/bench/<target>.json
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
 # What the scripts of DPDK's switches have in common (sourced): processes, and the one testpmd between whose two virtio-user ports a
 # switch stands. testpmd sends back whatever it receives: packets circulate, and need no generator. $run is the script's own folder.
 set -eu
+: "${run:?}"
 testpmd=/var/lib/vsprof/guest/dpdk-testpmd
 # The lab's processor has no AVX-512. One that has it shall take the same paths through the C library and DPDK.
 export GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512BW,-AVX512VL
-eal="--no-pci --in-memory --force-max-simd-bitwidth=256"
+eal=(--no-pci --in-memory --force-max-simd-bitwidth=256)
 # By which DPDK's telemetry of the testpmd in the middle is found.
 peer=vsprof-peer
 
@@ -26,7 +28,7 @@ alive() { [ -f "$run/$1.pid" ] && kill -0 "$(cat "$run/$1.pid")" 2> /dev/null; }
 
 # Those that were started, and have ended by themselves.
 gone() {
-    for pid in $run/*.pid; do
+    for pid in "$run"/*.pid; do
         name=$(basename "$pid" .pid)
         alive "$name" || echo "$name"
     done
@@ -51,14 +53,14 @@ await() {
 # An empty folder. Half a switch helps nobody: what fails later takes all down.
 prepare() {
     trap '[ $? = 0 ] || down' EXIT
-    rm -rf $run
-    mkdir -p $run
+    rm -rf "$run"
+    mkdir -p "$run"
 }
 
 # testpmd's forwarding thread on CPU $1, all else of it on $2: it listens at v0.sock and v1.sock.
 start_testpmd() {
     # The main lcore is the command line's; the other forwards.
-    start testpmd "$1,$2" $testpmd --lcores "0@$2,1@$1" $eal --file-prefix=$peer --single-file-segments -m 128 \
+    start testpmd "$1,$2" "$testpmd" --lcores "0@$2,1@$1" "${eal[@]}" --file-prefix=$peer --single-file-segments -m 128 \
         --vdev "net_virtio_user0,path=$run/v0.sock,server=1,queue_size=1024" \
         --vdev "net_virtio_user1,path=$run/v1.sock,server=1,queue_size=1024" \
         -- --interactive --no-mlockall --forward-mode=io --total-num-mbufs=8192 --txd=1024 --rxd=1024 --burst=32 --txonly-multi-flow
@@ -66,7 +68,7 @@ start_testpmd() {
 
 # Let packets go, 8 bursts of 32 from each port, and wait for them to come round.
 circulate() {
-    echo "start tx_first 8" > $run/testpmd.input
+    echo "start tx_first 8" > "$run/testpmd.input"
     await testpmd circulating
 }
 
@@ -84,7 +86,7 @@ counts() { sample 1 0; }
 # child's /proc, who never gets that CPU. Seen on Linux 6.18, for ten minutes.
 insist() {
     touch /run/vsprof-insists
-    for pid in $run/*.pid; do
+    for pid in "$run"/*.pid; do
         for task in /proc/"$(cat "$pid")"/task/*; do
             priority=2
             case $(cat "$task/comm") in dpdk-worker* | pmd-*) priority=1 ;; esac
@@ -109,7 +111,7 @@ end() {
             sleep 0.1
         done
     done
-    rm -rf $run /run/vsprof-insists
+    rm -rf "$run" /run/vsprof-insists
 }
 
 # Do action $1, if it is one of those in the list $2.

@@ -31,6 +31,7 @@ up() {
     # Who is asked for by ARP would have to answer.
     ip neighbour add 198.18.0.2 lladdr 02:00:00:00:00:02 dev vsloop
     bridge fdb replace 02:00:00:00:00:02 dev vsleft master static
+    # shellcheck disable=SC2016  # the inner shell's variable
     taskset -c "$1" bash -c 'for port in {1..256}; do printf %018d "$port" > "/dev/udp/198.18.0.2/$port"; done'
     first=$(packets)
     sleep 0.2

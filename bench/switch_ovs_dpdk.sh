@@ -10,8 +10,9 @@
 #   switch_ovs_dpdk.sh down               end all that was started
 run=/run/vsprof-ovs-dpdk
 . "$(dirname "$0")/switch_common.sh"
-appctl="ovs-appctl --timeout=30 --target=$run/vswitchd.ctl"
 export OVS_RUNDIR=$run OVS_LOGDIR=$run OVS_DBDIR=$run
+
+appctl() { ovs-appctl --timeout=30 --target=$run/vswitchd.ctl "$@"; }
 
 up() {
     prepare
@@ -26,10 +27,10 @@ start_switch() {
     ovsdb-tool create $run/conf.db /usr/share/openvswitch/vswitch.ovsschema
     start ovsdb "$2" ovsdb-server $run/conf.db --remote=punix:$run/db.sock --unixctl=$run/ovsdb.ctl
     await ovsdb test -S $run/db.sock
-    ovs-vsctl --no-wait init -- set Open_vSwitch . other_config:dpdk-init=true "other_config:dpdk-extra=\"$eal\"" \
+    ovs-vsctl --no-wait init -- set Open_vSwitch . other_config:dpdk-init=true "other_config:dpdk-extra=\"${eal[*]}\"" \
         'other_config:dpdk-socket-mem="512"' 'other_config:dpdk-socket-limit="512"' "other_config:dpdk-lcore-mask=$(mask "$2")" "other_config:pmd-cpu-mask=$(mask "$1")"
     start vswitchd "$2" /usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk unix:$run/db.sock --unixctl=$run/vswitchd.ctl
-    await vswitchd $appctl version
+    await vswitchd appctl version
     ovs-vsctl --timeout=60 add-br loop -- set bridge loop datapath_type=netdev
     for port in v0 v1; do
         ovs-vsctl --timeout=60 add-port loop $port -- set Interface $port type=dpdkvhostuserclient \
@@ -52,7 +53,7 @@ idle() {
 # Its own: they tell polls in vain apart.
 counts() {
     printf 'microseconds=%s ' "${EPOCHREALTIME/./}"
-    $appctl dpif-netdev/pmd-perf-show -nh | awk '/ Iterations:/ { polls += $2 } /- idle iterations:/ { idle += $4 }
+    appctl dpif-netdev/pmd-perf-show -nh | awk '/ Iterations:/ { polls += $2 } /- idle iterations:/ { idle += $4 }
         /Rx packets:/ { packets += $3 } END { printf "packets=%d idle=%d polls=%d\n", packets, idle, polls }'
 }
 

@@ -14,7 +14,7 @@ up() {
     start_testpmd "$2" "$3"
     # It does not make the second before somebody has connected to the first.
     await testpmd test -S $run/v0.sock
-    start switch "$1,$3" $testpmd --lcores "0@$3,1@$1" $eal --file-prefix=vsprof-switch --single-file-segments -m 128 \
+    start switch "$1,$3" "$testpmd" --lcores "0@$3,1@$1" "${eal[@]}" --file-prefix=vsprof-switch --single-file-segments -m 128 \
         --vdev "net_vhost0,iface=$run/v0.sock,client=1" --vdev "net_vhost1,iface=$run/v1.sock,client=1" \
         -- --auto-start --no-mlockall --forward-mode=io --total-num-mbufs=8192 --txd=1024 --rxd=1024 --burst=32
     await switch grep -q "io packet forwarding" $run/switch.log

@@ -2,7 +2,6 @@
 """The switches' numbers, from what the scripts and perf printed natively (captured/: on a machine without a PMU, with software
 events), and with a processor's counts put into the same lines."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -106,9 +105,3 @@ def test_the_scripts_are_programs_and_refuse_what_they_do_not_know(switch):
     ran = subprocess.run([switch.script, "fly"], capture_output=True, text=True, check=False)
     assert ran.returncode == 2
     assert "no action 'fly'" in ran.stderr
-
-
-@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
-@pytest.mark.parametrize("switch", SWITCHES, ids=lambda switch: switch.name)
-def test_shellcheck(switch):
-    assert subprocess.run(["shellcheck", switch.script], check=False).returncode == 0
