@@ -29,6 +29,7 @@ from vsprof.runner.forgotten import Watch
 from vsprof.runner.progress import Progress
 from vsprof.runner.results import Results
 from vsprof.terms import files, locks
+from vsprof.testbeds.emulator import needs
 from vsprof.testbeds.remote import Remote
 
 JOBS = "jobs"
@@ -173,10 +174,10 @@ def machines(store: Results, executor: str) -> list[str]:
 
 
 def default_jobs(executor: str, machines: Sequence[str]) -> int:
-    """How many jobs there are at once where nobody says so: one on each of these machines; else as many as this one has CPUs for, and on a
-    cluster it is to decide."""
+    """How many jobs there are at once where nobody says so: one on each of these machines; else as many as this one has CPUs and memory
+    for, and on a cluster it is to decide."""
     if executor == "local":
-        return len(machines) or max(1, (os.cpu_count() or 1) // CPUS)
+        return len(machines) or max(1, min((os.cpu_count() or 1) // CPUS, (needs.available_memory() >> 20) // MEMORY_MIB))
     return 100
 
 

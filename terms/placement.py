@@ -82,11 +82,12 @@ class CpuPlan:
 
     @classmethod
     def of_two_nodes(cls, cpus: int) -> Self:
-        """The plan for a host of 4 CPUs or 6, the lower half of them on NUMA node 0, the others on node 1.
+        """The plan for a host of an even number of CPUs, 4 at least, the lower half of them on NUMA node 0, the others on node 1.
 
         The switch has a CPU for itself on the endpoints' node, too: of 4, the endpoints share one.
         """
-        endpoints = (3, 4) if cpus >= 6 else (2, 2)
+        half = cpus // 2
+        endpoints = (half, half + 1) if half > 2 else (half, half)
         return cls(0, cpus - 1, endpoints, {NEAR: CpuSlot(cpus - 1, 1), FAR: CpuSlot(1, 0)})
 
     def on_slot(self, where: str) -> Self:

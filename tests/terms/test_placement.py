@@ -30,6 +30,15 @@ def test_on_two_cpus_the_switch_still_has_its_own():
     assert plan.switch not in {plan.housekeeping, *plan.endpoints}
 
 
+@pytest.mark.parametrize("cpus", [6, 8, 16])
+def test_on_two_nodes_of_more_cpus_each_end_has_its_own_on_the_second(cpus):
+    plan = CpuPlan.of_two_nodes(cpus)
+    node = [cpu // (cpus // 2) for cpu in range(cpus)]
+    assert [node[cpu] for cpu in plan.endpoints] == [1, 1]
+    assert len({plan.switch, plan.housekeeping, *plan.endpoints}) == 4
+    assert all(node[slot.cpu] == slot.node for slot in plan.slots.values())
+
+
 def test_on_two_nodes_the_switch_can_be_on_the_endpoints_node_or_on_the_other():
     plan = CpuPlan.of_two_nodes(4)
     nodes = [0, 0, 1, 1]
