@@ -5,7 +5,7 @@ A and B are two switches (or accesses, or labels of cases) of one result, or two
 """
 
 import itertools
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +19,13 @@ from vsprof.analysis.sources import PROCESSORS, SOURCES, speakers
 from vsprof.terms import units
 
 SPOKEN = ["traffic", "load", "metric", "role", "unit"]
-COLUMNS = ["source", *SPOKEN, "a", "b", "ratio", "low", "high", "effect", "detectable", "n", "verdict", "better"]
+WHOSE = ["source", *SPOKEN]
+COLUMNS = [*WHOSE, "a", "b", "ratio", "low", "high", "effect", "detectable", "n", "verdict", "better"]
 OF_CASE = [name for name in SERIES if name != "case_id"]
 FORTH = {"packet_rate_sent", "packet_rate_into_switch", "offered_rate", "request_rate"}
 """What the experiment itself sets or pushes: no result of a case."""
+Series = Mapping[tuple, dict[int, np.ndarray]]
+"""A case's windows by what OF_CASE says of them, and by repetition, as source.by_series gives them."""
 LARGEST = 3
 """Parts of a difference of cycles that are named."""
 
@@ -47,6 +50,8 @@ class Comparison:
     b: Side
     table: pd.DataFrame
     """One row a metric, in COLUMNS, the surest and largest differences first."""
+    lost: pd.DataFrame
+    """One row a metric that `a` has and `b` has not, in WHOSE."""
     parts: pd.DataFrame
     """Every decomposition of cycles that both have: decompose.COLUMNS with `source`, `traffic`, `load`; the largest parts first."""
 
@@ -133,25 +138,53 @@ def named(result: Result, word: str) -> list[str]:
 
 
 def compared(a: Side, b: Side) -> Comparison:
-    rows = []
+    rows, lost = [], []
     for source in SOURCES.values():
-        both = (by_series(source.rows(side.result, case_id=side.case), OF_CASE) for side in (a, b))
+        both = tuple(by_series(source.rows(side.result, case_id=side.case), OF_CASE) for side in (a, b))
         rows += _rows(a, b, source.name, speakers(source), *both)
-    rows += _counted(a, b, {(row["traffic"], row["load"], row["metric"]) for row in rows})
+        lost += _missing(source.name, *both)
+    known = {(row["traffic"], row["load"], row["metric"]) for row in [*rows, *lost]}
+    for collector, source, *both in _counted(a, b, known):
+        rows += _rows(a, b, source, (collector,), *both)
+        lost += _missing(source, *both)
     table = pd.DataFrame(rows, columns=COLUMNS)
     strength = np.abs(np.log(table["ratio"].where(table["ratio"] > 0))).fillna(0.0)
     sure = table["verdict"].isin(["more", "less"])
     order = table.assign(sure=~sure, strength=-strength).sort_values(["sure", "strength"], kind="stable")
-    return Comparison(a, b, table.loc[order.index].reset_index(drop=True), _parts(a, b))
+    return Comparison(a, b, table.loc[order.index].reset_index(drop=True), pd.DataFrame(lost, columns=WHOSE), _parts(a, b))
 
 
-def _counted(a: Side, b: Side, known: set[tuple[str, str, str]]) -> Iterator[dict[str, object]]:
-    """Whatever else a collector or a traffic wrote, as the last section of reports has it: not what is among the metrics already, be it
-    under the name that the model's or a PMU's have there."""
+def _counted(a: Side, b: Side, known: Collection[tuple[str, str, str]]) -> Iterator[tuple[str, str, Series, Series]]:
+    """Whatever else a collector or a traffic wrote, as the last section of reports has it, by collector and source: not what is among the
+    metrics already, be it under the name that the model's or a PMU's have there, nor counts that were zero in both cases."""
     of_a, of_b = (everything.of(side.result, side.case) for side in (a, b))
-    for collector, source in (key for key in of_a if key in of_b):
-        both = (by_series(one[collector, source], OF_CASE) for one in (of_a, of_b))
-        yield from _rows(a, b, source, (collector,), *both, known)
+    for whose in of_a:
+        both = [by_series(one[whose], OF_CASE) if whose in one else {} for one in (of_a, of_b)]
+        left = {key for key in {*both[0], *both[1]} if not _known(key, known) and not _zero(key, both)}
+        kept = [{key: sample for key, sample in one.items() if key in left} for one in both]
+        yield *whose, kept[0], kept[1]
+
+
+def _known(key: tuple, known: Collection[tuple[str, str, str]]) -> bool:
+    where = dict(zip(OF_CASE, key, strict=True))
+    return any((where["traffic"], where["load"], f"{one.prefix}{where['metric']}") in known for one in SOURCES.values())
+
+
+def _zero(key: tuple, both: Iterable[Series]) -> bool:
+    """Whether it is a count that was always zero, where it was counted."""
+    samples = [run for one in both for run in one.get(key, {}).values()]
+    return dict(zip(OF_CASE, key, strict=True))["unit"] in units.COUNTS and not any(run[:, 0].any() for run in samples)
+
+
+def _told(key: tuple) -> bool:
+    where = dict(zip(OF_CASE, key, strict=True))
+    return where["cpu"] == -1 and where["metric"] not in FORTH and not where["metric"].endswith(model.WITH_POLLING)
+
+
+def _missing(source: str, of_a: Series, of_b: Series) -> Iterator[dict[str, object]]:
+    for key in (key for key in of_a if key not in of_b and _told(key)):
+        where = dict(zip(OF_CASE, key, strict=True))
+        yield {"source": source, **{name: where[name] for name in SPOKEN}}
 
 
 def _rows(
@@ -159,16 +192,11 @@ def _rows(
     b: Side,
     source: str,
     collectors: tuple[str, ...],
-    of_a: Mapping[tuple, dict[int, np.ndarray]],
-    of_b: Mapping[tuple, dict[int, np.ndarray]],
-    known: Collection[tuple[str, str, str]] = (),
+    of_a: Series,
+    of_b: Series,
 ) -> Iterator[dict[str, object]]:
-    for key in (key for key in of_a if key in of_b):
+    for key in (key for key in of_a if key in of_b and _told(key)):
         where = dict(zip(OF_CASE, key, strict=True))
-        if where["cpu"] != -1 or where["metric"] in FORTH or where["metric"].endswith(model.WITH_POLLING):
-            continue
-        if any((where["traffic"], where["load"], f"{one.prefix}{where['metric']}") in known for one in SOURCES.values()):
-            continue
         bare = where["metric"].removeprefix(SOURCES[source].prefix)
         samples = of_a[key], of_b[key]
         ratio = ratio_between(*reversed(samples), paired=a.result is b.result and bool(a.result.order))

@@ -65,8 +65,9 @@ def summary(result: Result) -> pd.DataFrame:
 
 
 def of(result: Result, case_id: str) -> dict[tuple[str, str], pd.DataFrame]:
-    """The same of one case as raw quotients, in COLUMNS, by collector and source: what `compare` makes ratios of."""
-    tables = {one[:2]: _quotients(result, *one) for one in _numbers(result, case_id)}
+    """The same of one case as raw quotients, in COLUMNS, by collector and source, with counts that were always zero: what `compare` makes
+    ratios of. What is zero in one case may be what matters in another."""
+    tables = {one[:2]: _quotients(result, *one, zeros=True) for one in _numbers(result, case_id)}
     return {whose: table[table["case_id"] == case_id] for whose, table in tables.items()}
 
 
@@ -85,26 +86,26 @@ def _summary(result: Result, collector: str, source: str, rows: pd.DataFrame) ->
     return summarised(result, _quotients(result, collector, source, rows)).rename(columns={"metric": "number"})
 
 
-def _quotients(result: Result, collector: str, source: str, rows: pd.DataFrame) -> pd.DataFrame:
+def _quotients(result: Result, collector: str, source: str, rows: pd.DataFrame, *, zeros: bool = False) -> pd.DataFrame:
     if (collector, source) == (hardware.COLLECTOR, hardware.HARDWARE.name):
-        made, counted = hardware.catalogued(result), _of_rows(result, rows)
+        made, counted = hardware.catalogued(result), _of_rows(result, rows, zeros)
         # The same name would be two numbers: of all roles as it was counted, and of the path without idle polling.
         names, keys = (pd.MultiIndex.from_frame(one[["traffic", "load", "metric"]]) for one in (made, counted))
         return pd.concat([counted[~keys.isin(names)], made[COLUMNS]], ignore_index=True)
-    return _of_rows(result, rows)
+    return _of_rows(result, rows, zeros)
 
 
-def _of_rows(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
+def _of_rows(result: Result, rows: pd.DataFrame, zeros: bool) -> pd.DataFrame:
     counts = rows["unit"].isin(units.COUNTS)
     others = rows[~counts].replace({"role": {"": "all"}})
     as_written = metrics.quotient(others, others["name"], others["value"], 1.0, others["unit"])
-    return pd.concat([_counts(result, rows[counts]), as_written], ignore_index=True)[COLUMNS]
+    return pd.concat([_counts(result, rows[counts], zeros), as_written], ignore_index=True)[COLUMNS]
 
 
-def _counts(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
+def _counts(result: Result, rows: pd.DataFrame, zeros: bool) -> pd.DataFrame:
     sums = metrics.summed(rows, [*WINDOW, "name", "unit"], sort=False)
-    zero = sums.groupby("name")["value"].transform("max") == 0
-    sums = sums[~zero].merge(_data_rates(result), on=WINDOW, how="left")
+    shown = sums if zeros else sums[sums.groupby("name")["value"].transform("max") != 0]
+    sums = shown.merge(_data_rates(result), on=WINDOW, how="left")
     span = sums["enabled_s"].astype(float).fillna(sums["window_seconds"])
     word = sums["traffic"].map(vocabulary.per_data())
     carried = word.notna() & (sums["data_rate"] > 0)

@@ -103,8 +103,8 @@ class Judged:
 
     @property
     def where(self) -> str:
-        """Traffic, metric and role, in words."""
-        if self.n == 0:
+        """Traffic, metric and role, in words; of a case that was lost, that it was."""
+        if self.case_id["b"] is None:
             return messages.LOST
         role = "" if self.number["role"] in ("all", "path") else f" ({self.number['role']})"
         return f"{style.traffic_name(self.number['traffic'], self.number['load'])}: {self.number['metric']}{role}"
@@ -113,7 +113,7 @@ class Judged:
     def reason(self) -> str:
         """The ratio and its interval; where nobody can tell, what the data could have shown."""
         if self.n == 0:
-            return "no ratio"
+            return messages.LOST_NUMBER if self.verdict == messages.LOST_NUMBER else "no ratio"
         if self.low is None or np.isnan(self.low):
             return f"ratio {units.significant(self.ratio)}, no interval (n={self.n})"
         told = f"ratio {units.significant(self.ratio)} [{units.significant(self.low)}, {units.significant(self.high)}], n={self.n}"
@@ -154,15 +154,18 @@ def _in_file(path: Path) -> list[Rule]:
 
 
 def judge(found: Sequence[Comparison], asked: Iterable[Rule], lost: Mapping[str, str] = MappingProxyType({})) -> list[Judged]:
-    """Each rule for each pair of like cases; of `lost` cases, which the second result does not have, nobody can tell. Raises ``BadInput``
-    for a rule about nothing that was counted."""
+    """Each rule for each pair of like cases; of `lost` cases and numbers, which the second result does not have, nobody can tell. Raises
+    ``BadInput`` for a rule about nothing that was counted."""
     asked = list(asked)
     judged = [_lost(rule, case, label) for rule in asked for case, label in lost.items()]
     for rule in asked:
         about = [(one, row) for one in found for row in rule.of(one.table).itertuples()]
-        if not about:
+        # Two switches of one result have different counters by nature.
+        gone = [(one, row) for one in found if one.a.result is not one.b.result for row in rule.of(one.lost).itertuples()]
+        if not about and not gone:
             raise _about_nothing(rule, pd.concat([one.table for one in found], ignore_index=True))
         judged += [_judged(rule, one, row) for one, row in about]
+        judged += [_gone(rule, one, row) for one, row in gone]
     return judged
 
 
@@ -189,6 +192,11 @@ def _judged(rule: Rule, pair: Comparison, row: Any) -> Judged:
     number = {name: getattr(row, name) for name in NUMBER}
     ratio, low, high = (1.0, 1.0, 1.0) if equal else (row.ratio, row.low, row.high)
     return Judged(rule, pair.title, cases, number, outcome, ratio, low, high, row.detectable, int(row.n), row.verdict)
+
+
+def _gone(rule: Rule, pair: Comparison, row: Any) -> Judged:
+    cases, number = {"a": pair.a.case, "b": pair.b.case}, {name: getattr(row, name) for name in NUMBER}
+    return Judged(rule, pair.title, cases, number, UNTOLD, np.nan, None, None, None, 0, messages.LOST_NUMBER)
 
 
 def _lost(rule: Rule, case: str, label: str) -> Judged:

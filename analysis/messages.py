@@ -246,6 +246,7 @@ def bad_validation(path: Path, key: str, why: str, seen: object, more: int, targ
 # --- The gate of `vsprof compare` -------------------------------------------------------------------------------------
 
 LOST = "no finished run in the second result"
+LOST_NUMBER = "not in the second result"
 RULES_WANTED = "need a list, a rule a line, such as `- throughput<0.95`"
 NO_RULE = "it is empty"
 NO_OPERATOR = "it has neither < nor >"

@@ -5,6 +5,7 @@ import io
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from rich.console import Console
 
@@ -165,3 +166,15 @@ def test_a_user_s_comparison(result, capsys):
     assert found["a"]["result"] == str(result.path)
     assert cli.main(["compare", str(result.path), str(result.path)]) == 0
     assert "packet_rate_received" not in capsys.readouterr().out, "nothing differs from itself"
+
+
+def test_a_count_that_is_zero_in_one_case_is_told_and_one_that_is_zero_in_both_is_not(sample, tmp_path):
+    result = load.load(sample.write(tmp_path, traffics=_traffics()))
+    counted = result.frame[result.frame["name"] == "retransmits"]
+    drops = counted.assign(name="my_drops", value=np.where(counted["switch"] == "ovs-dpdk", 5000.0, 0.0))
+    never = counted.assign(name="my_faults", value=0.0)
+    [found] = compare.of_cases(sample.with_frame(result, pd.concat([result.frame, drops, never])), "kernel-ovs", "ovs-dpdk")
+    told = rows(found, "my_drops_per_megabit").iloc[0]
+    assert (told["a"], told["verdict"]) == (0, analysis_messages.NO_RATIO)
+    assert told["b"] > 0
+    assert not found.table["metric"].str.startswith("my_faults").any()

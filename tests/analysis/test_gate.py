@@ -247,6 +247,21 @@ def test_a_case_that_the_second_result_lost_is_not_passed_over(sample, tmp_path,
     assert row["case_id"]["b"] is None
 
 
+@pytest.mark.parametrize("rule", ["throughput<0.01", "udp_flood/saturation:packet_rate_received<0.01", "context_switches_per_packet>1000"])
+def test_a_number_of_one_case_that_the_second_result_lost_is_not_passed_over(sample, tmp_path, rule):
+    whole, half = (sample.write(tmp_path / name) for name in ("whole", "half"))
+    result = load(half)
+    flood = (result.frame["switch"] == "ovs-dpdk") & (result.frame["traffic"] == "udp_flood") & (result.frame["load"] == "saturation")
+    judged = gate.judge(compare.of_results(load(whole), sample.with_frame(result, result.frame[~flood])), [Rule.read(rule)])
+    [gone] = [one for one in judged if one.outcome == UNTOLD and one.n == 0]
+    assert gone.where.startswith("UDP flood, saturation: ")
+    assert gone.reason == "not in the second result"
+    assert gone.case_id["b"]
+    assert gate.worst(judged) == UNTOLD
+    # The other case has it, and is judged.
+    assert HOLDS in {one.outcome for one in judged}
+
+
 @pytest.fixture(scope="module")
 def said(path):
     """What a script reads of a rule that holds."""
