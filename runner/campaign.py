@@ -214,13 +214,13 @@ def _look_at_all(campaign: Campaign, servers: Sequence[str], progress: Progress)
 def start(campaign: Campaign, progress: Progress, seed: int | None = None, root: Path = results.ROOT) -> Results:
     """Begin a new campaign and do all its runs."""
     campaign, store = begin(campaign, progress, seed, root)
-    with store.alone():
+    with store.unswept(), store.alone():
         return _go(campaign, store, progress)
 
 
 def resume(store: Results, progress: Progress) -> Results:
     """Do the runs of a broken campaign that are not done. Raises ``BadInput`` while somebody else does."""
-    with store.alone():
+    with store.unswept(), store.alone():
         store.check_raw()
         campaign = reopened(store)
         call_off_the_damaged(store, progress)

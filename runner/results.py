@@ -33,7 +33,7 @@ TABLES = {MEASUREMENTS: schema.NUMBER, FUNCTIONS: schema.FUNCTION, STACKS: schem
 """What a run has, and its result."""
 RAW = "raw"
 """Of a result, the folder with what each run recorded."""
-LOCK = ".lock"
+LOCK, SWEEP_LOCK = ".lock", ".sweep.lock"
 
 Rows = Iterable[Mapping[str, object]]
 
@@ -84,6 +84,17 @@ class Results:
         with lock:
             # Whoever held it before may have changed it since we read it.
             self.manifest = _manifest(self.folder / MANIFEST)
+            yield
+
+    @contextlib.contextmanager
+    def unswept(self) -> Iterator[None]:
+        """While it lasts no other vsprof has runs of this result done, be it as jobs, which change its manifest only at their end. Raises
+        ``BadInput`` where one does now."""
+        try:
+            lock = locks.take(self.folder / SWEEP_LOCK, f"the sweep {self.folder.name}")
+        except OSError as error:
+            raise messages.can_not_write(self.folder, error) from error
+        with lock:
             yield
 
     def save(self) -> None:
@@ -160,7 +171,7 @@ class Results:
         """Mark the campaign ``complete`` or ``partial``; the newest complete one becomes results/latest."""
         self.manifest.update(status=status, ended=now())
         self.save()
-        if status == "complete" and self.folder.parent == ROOT:
+        if status == "complete" and ROOT.is_dir() and self.folder.parent.samefile(ROOT):
             fresh = ROOT / f".{LATEST}.{os.getpid()}"
             fresh.symlink_to(self.folder.name)
             os.replace(fresh, ROOT / LATEST)

@@ -34,7 +34,7 @@ from vsprof.testbeds.remote import Remote
 
 JOBS = "jobs"
 """The folder of a result in which its jobs write."""
-LOG, LOCK = "snakemake.log", "sweep.lock"
+LOG = "snakemake.log"
 SNAKEFILE = Path(__file__).with_suffix(".smk")
 EXECUTORS = ("local", "slurm")
 PREFIX, RESOURCES = "--slurm-jobname-prefix", "--resources"
@@ -133,7 +133,7 @@ def run(store: Results, progress: Progress, executor: str, jobs: int, options: l
     there is none. Raises ``BadInput`` without Snakemake, or while another sweep does these runs."""
     check()
     (store.folder / JOBS).mkdir(exist_ok=True)
-    with locks.take(store.folder / JOBS / LOCK, f"the sweep {store.folder.name}"):
+    with store.unswept():
         _run(store, progress, executor, jobs, options, image)
 
 
@@ -254,6 +254,8 @@ def predicted(name: str, testbed: str, runs: int, at_once: int, root: Path = res
     none."""
     took = []
     for path in root.glob(f"*/{results.MANIFEST}"):
+        if path.parent.name == results.LATEST:
+            continue
         try:
             manifest = json.loads(path.read_text())
             same = (manifest["name"], manifest["testbed"]) == (name, testbed)

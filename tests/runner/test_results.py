@@ -106,6 +106,13 @@ def test_the_newest_complete_campaign_is_the_latest(store, root):
     assert not list(root.glob(".latest*"))
 
 
+def test_where_results_are_kept_elsewhere_the_latest_is_still_told(store, root, tmp_path, monkeypatch):
+    (tmp_path / "link").symlink_to(root)
+    monkeypatch.setattr(results, "ROOT", tmp_path / "link")
+    Results.open(store.folder.name, results.ROOT).finish("complete")
+    assert os.readlink(root / "latest") == store.folder.name
+
+
 def test_a_campaign_opens_by_folder_by_name_and_as_latest(store, root):
     store.finish("complete")
     for name in (store.folder, store.folder.name, "latest"):

@@ -176,6 +176,13 @@ def test_how_long_it_takes_is_known_from_earlier_results(store, tmp_path):
         run.update(status="done", seconds=seconds)
     store.save()
     assert sweep.predicted("mine", "lab", 10, 2, tmp_path) == 100
+    # The same result by its second name is no second result.
+    (tmp_path / "a-later-one").mkdir()
+    (tmp_path / "a-later-one" / "manifest.json").write_text(json.dumps({**store.manifest, "runs": [{"status": "done", "seconds": 90}]}))
+    assert sweep.predicted("mine", "lab", 1, 1, tmp_path) == 40
+    (tmp_path / "latest").symlink_to("a-later-one")
+    assert sweep.predicted("mine", "lab", 1, 1, tmp_path) == 40
+    shutil.rmtree(tmp_path / "a-later-one")
     # However many there may be at once, none takes less than it takes.
     assert sweep.predicted("mine", "lab", 1, 100, tmp_path) == 20
     assert sweep.predicted("other", "lab", 10, 2, tmp_path) is None
@@ -363,12 +370,18 @@ def test_ctrl_c_ends_the_jobs_too(stand_in, tmp_path, monkeypatch):
 
 def test_two_sweeps_of_one_result_do_not_get_in_each_others_way(stand_in):
     with (
-        locks.take(stand_in.folder / sweep.JOBS / sweep.LOCK, "the first"),
+        locks.take(stand_in.folder / results.SWEEP_LOCK, "the first"),
         pytest.raises(BadInput, match=rf"the sweep {stand_in.folder.name} is in use by process {os.getpid()}"),
     ):
         sweep.run(stand_in, QUIET, "local", 1, [])
     sweep.run(stand_in, QUIET, "local", 2, [])
     assert sorted(order(stand_in)) == ids(stand_in)
+
+
+def test_a_campaign_is_not_resumed_beside_a_sweep_of_it(store):
+    with store.unswept(), pytest.raises(BadInput, match=rf"the sweep {store.folder.name} is in use by process {os.getpid()}"):
+        campaigns.resume(store, QUIET)
+    assert {run["status"] for run in store.manifest["runs"]} == {"planned"}
 
 
 def test_a_snakemake_that_began_no_run_is_told_and_no_run_is_blamed(stand_in):
