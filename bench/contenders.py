@@ -39,3 +39,13 @@ def case(contender: str, ends: Mapping[str, str]) -> Case:
 def pairs(contenders: Collection[str]) -> dict[str, tuple[str, str]]:
     """The ratios of which both are among ``contenders``, by name."""
     return {name: pair for name, pair in RATIOS.items() if {*pair} <= {*contenders}}
+
+
+def lonely(contenders: Collection[str]) -> list[str]:
+    """Those of them that are in no ratio with another one of them."""
+    return [name for name in contenders if not any(name in pair for pair in pairs(contenders).values())]
+
+
+def partners(contenders: Collection[str]) -> list[str]:
+    """All that are in a ratio with one of them."""
+    return [*dict.fromkeys(name for pair in RATIOS.values() if {*pair} & {*contenders} for name in pair if name not in contenders)]

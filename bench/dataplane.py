@@ -51,6 +51,8 @@ FRAMES = (64, 512, 1518)
 WARMUP_SECONDS = 0.5
 COUNTED_SECONDS = 1.0
 """A window of the PMU."""
+PERF_SECONDS = 30
+"""What perf may take besides."""
 EVENTS = {"l1d_misses": "L1-dcache-load-misses", "llc_misses": "cache-misses", "dtlb_misses": "dTLB-load-misses"}
 """perf's own names, whose meaning is the vendor's: good for one machine's contenders side by side."""
 LCORES = "/vhost_switch/lcores"
@@ -109,7 +111,12 @@ class Live:
         def count() -> None:
             nonlocal printed
             command = [*perf.command(list(events.values()), cpu=self.topology.switch.plan.switch), "sleep", str(COUNTED_SECONDS)]
-            printed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=COUNTED_SECONDS + 30).stdout
+            try:
+                printed = subprocess.run(
+                    command, capture_output=True, text=True, check=False, timeout=COUNTED_SECONDS + PERF_SECONDS
+                ).stdout
+            except subprocess.TimeoutExpired as error:
+                raise messages.perf_silent(error.timeout) from error
 
         # The rate's window is a little longer than perf's: the packets of perf's time are the rate's.
         packets = self.turn.slice(count).packets_per_second * COUNTED_SECONDS
@@ -159,9 +166,11 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"--half-width: found {asked.half_width:g}, need a part of the ratio between 0 and 1: 0.03 for 3 %")
     if asked.half_width is not None and asked.testbed == "lab":
         parser.error("--half-width is for this host: in the lab ask for more --windows")
+    if asked.testbed == "native" and (lonely := contenders.lonely(asked.contenders)):
+        parser.error(messages.in_no_ratio([*lonely], contenders.partners(lonely)))
     try:
         if asked.testbed == "lab":
-            found = dataplane_modelled.measure(asked.windows, asked.frames, asked.contenders, ends, asked.cpu_profile, _say)
+            found, ended = dataplane_modelled.measure(asked.windows, asked.frames, asked.contenders, ends, asked.cpu_profile, _say)
         elif lacks := Native.needs():
             raise messages.not_on_this_host("bench-dataplane", lacks)
         else:
@@ -196,8 +205,8 @@ def measure(
             say_here = lambda text, number=number: say(f"round {number}: {text}")  # noqa: E731
             needed = {name for ratio, _ in left for name in contenders.RATIOS[ratio]}
             with alive([name for name in names if name in needed], ends, say_here) as live, slices.before_others():
-                _round(live, left, turns, {} if why else EVENTS, seen, say_here)
-    except (KeyboardInterrupt, errors.VsprofError) as error:
+                _round(live, left, turns, {} if why else EVENTS, seen, min(frames), say_here)
+    except (KeyboardInterrupt, errors.VsprofError, OSError) as error:
         if number < 2:
             raise
         say(messages.rounds_ended(number, str(error) or "interrupted"))
@@ -223,24 +232,30 @@ def alive(names: Sequence[str], ends: Mapping[str, str], say: Say) -> Iterator[d
         yield live
 
 
-def _round(live: Mapping[str, Live], left: Collection[Pair], turns: int, events: Mapping[str, str], seen: Seen, say: Say) -> None:
-    """Measure the ratios that are ``left``, all with frames of one size before those of the next."""
+def _round(
+    live: Mapping[str, Live], left: Collection[Pair], turns: int, events: Mapping[str, str], seen: Seen, smallest: int, say: Say
+) -> None:
+    """Measure the ratios that are ``left``, all with frames of one size before those of the next; what the stage counters cost, with the
+    ``smallest``, as long as there are some left of it."""
     plan = next(iter(live.values())).topology.switch.plan
     disturbance, distance = Disturbance(plan.switch), Distance(plan.switch, plan.endpoints[:2])
-    frames = sorted({frame for _, frame in left})
-    for frame in frames:
+    moved: list[bool] = []
+    for frame in sorted({frame for _, frame in left}):
         say(f"{frame} B")
         pairs = {ratio: contenders.RATIOS[ratio] for ratio, of in left if of == frame}
         there = {name: live[name] for name in live if any(name in pair for pair in pairs.values())}
         for one in there.values():
             one.flood(frame)
-        seen.take(frame, _turns(there, pairs, turns, disturbance, distance))
+        turned = [*_turns(there, pairs, turns, disturbance, distance)]
+        seen.take(frame, turned)
+        moved += [not turn.place for turn in turned]
         if events:
             for name, one in there.items():
                 seen.misses[name, frame].append(one.misses(events))
-        if frame == frames[0] and (one := there.get(STAGES_COST_OF)):
+        if frame == smallest and (one := there.get(STAGES_COST_OF)):
             say("stage counters on and off")
             seen.stages_cost.append(1 - statistics.median(_turns_of_stages(one, turns, disturbance.look)))
+    seen.moved.append(statistics.mean(moved))
     seen.stolen.append(disturbance.stolen())
     seen.slowed.append(disturbance.slowed())
     for place, values in distance.seen.items():

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vsprof.analysis.stats import Estimate
-from vsprof.bench import contenders
+from vsprof.bench import contenders, messages
 from vsprof.bench.compared import estimate
 from vsprof.bench.flood import Say, flood
 from vsprof.bench.modelled_flood import Counted, ModelledPath, modelled
+from vsprof.terms import errors
 
 WINDOWS = 6
 """A bootstrap's interval takes six to be a 95 % one."""
@@ -23,23 +24,40 @@ WARMUP_SECONDS = 0.002
 COUNTERS = {"cycles": "cycles", "instructions": "instructions", "l1d_misses": "events", "l2_misses": "events", "branch_misses": "events"}
 """Of the switch's CPU, per packet, and their units."""
 Found = dict[str, tuple[Estimate, str]]
+Windows = dict[tuple[str, int], list[Counted]]
+"""By contender and size of the frames."""
 
 
-def measure(windows: int, frames: Sequence[int], names: Sequence[str], ends: Mapping[str, str], cpu_profile: str, say: Say) -> Found:
-    """All estimates by name. Raises ``VsprofError``."""
-    seen: dict[tuple[str, int], list[Counted]] = {}
+def measure(
+    windows: int, frames: Sequence[int], names: Sequence[str], ends: Mapping[str, str], cpu_profile: str, say: Say
+) -> tuple[Found, BaseException | None]:
+    """All estimates by name; after Ctrl-C, or where a contender fails, those of what was measured, and what ended it. Raises
+    ``VsprofError`` where nothing was."""
+    seen: Windows = {}
+    ended: BaseException | None = None
     cpu = 0
-    for name in names:
-        with modelled(contenders.case(name, ends), cpu_profile, say, contenders.KINDS) as there:
-            cpu = there.topology.switch.plan.switch
-            for frame in frames:
-                say(f"{name}, {frame} B")
-                seen[name, frame] = _windows(there, frame, windows)
+    try:
+        for name in names:
+            with modelled(contenders.case(name, ends), cpu_profile, say, contenders.KINDS) as there:
+                cpu = there.topology.switch.plan.switch
+                for frame in frames:
+                    say(f"{name}, {frame} B")
+                    seen[name, frame] = _windows(there, frame, windows)
+    except (KeyboardInterrupt, errors.VsprofError) as error:
+        if not seen:
+            raise
+        say(messages.measuring_ended(str(error) or "interrupted"))
+        ended = error
+    return _estimates(seen, contenders.pairs(names), cpu), ended
+
+
+def _estimates(seen: Windows, pairs: Mapping[str, tuple[str, str]], cpu: int) -> Found:
     found: Found = {}
-    for frame in frames:
-        for name, (one, other) in contenders.pairs(names).items():
-            rates = [a.rate / b.rate for a, b in zip(seen[one, frame], seen[other, frame], strict=True)]
-            found[f"{name}_{frame}"] = (estimate(rates), "ratio")
+    for frame in dict.fromkeys(frame for _, frame in seen):
+        for name, (one, other) in pairs.items():
+            if (one, frame) in seen and (other, frame) in seen:
+                rates = [a.rate / b.rate for a, b in zip(seen[one, frame], seen[other, frame], strict=True)]
+                found[f"{name}_{frame}"] = (estimate(rates), "ratio")
     for (name, frame), counted in seen.items():
         found |= _absolute(name, frame, counted, cpu)
     return found

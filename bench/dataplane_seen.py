@@ -63,7 +63,6 @@ class Seen:
 
     def take(self, frame: int, turns: Iterable[Turn]) -> None:
         """A round's turns with frames of that size."""
-        turns = list(turns)
         ratios: dict[Key, list[float]] = defaultdict(list)
         slices: dict[Key, list[Slice]] = defaultdict(list)
         for turn in (turn for turn in turns if turn.place):
@@ -74,8 +73,6 @@ class Seen:
             self.ratios[key].append(statistics.median(values))
         for key, seen in slices.items():
             self.slices[key].append(seen)
-        if turns:
-            self.moved.append(sum(not turn.place for turn in turns) / len(turns))
 
     def estimates(self) -> Found:
         """All, by name."""
@@ -142,12 +139,14 @@ class Enough:
     most: int
 
     def left(self, rounds: int, seen: Seen, every: Collection[Pair]) -> set[Pair]:
-        """What of ``every`` ratio is still to be measured; nothing: it is enough. The ratios that are wide in the place where fewer are."""
+        """What of ``every`` ratio is still to be measured; nothing: it is enough. Where the CPUs will be nobody knows: those that are wide
+        near, or those that are wide far, whichever are fewer now."""
         if rounds < self.least:
             return set(every)
         if self.half_width is None or rounds >= self.most:
             return set()
-        return min(({pair for pair in every if not self._narrow(seen, pair, place)} for place in PLACES), key=len)
+        near, far = ({pair for pair in every if not self._narrow(seen, pair, place)} for place in PLACES)
+        return min(near, far, key=len)
 
     def _narrow(self, seen: Seen, pair: Pair, place: str) -> bool:
         values = seen.ratios.get((*pair, place), [])

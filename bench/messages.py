@@ -57,6 +57,22 @@ def rounds_ended(number: int, why: str) -> str:
     return f"in round {number}: {why}; what follows is of the rounds before, and of what this one had measured"
 
 
+def measuring_ended(why: str) -> str:
+    return f"{why}; what follows is of what was measured before"
+
+
+def in_no_ratio(names: Sequence[str], partners: Sequence[str]) -> str:
+    return f"--contenders: found {', '.join(names)}, of which there is no ratio with the others: name one of {', '.join(partners)}, too"
+
+
+def no_such_collectors(unknown: Sequence[str], known: Sequence[str]) -> str:
+    return f"--collectors: found {', '.join(unknown)}, use auto or some of {', '.join(known)}"
+
+
+def perf_silent(seconds: float) -> RunFailed:
+    return RunFailed(f"perf did not end within {seconds:g} s: do other programs keep both CPUs busy?")
+
+
 CPUS_MOVED_ALWAYS = "the hypervisor moved this machine's CPUs during every turn: try again when it is quiet"
 
 

@@ -24,8 +24,9 @@ from vsprof.bench.distance import Distance
 from vsprof.bench.flood import Flow, Say, flowing
 from vsprof.collectors.base import Apart, Between, Collector
 from vsprof.runner import experiment as experiments
-from vsprof.runner import offers, window
-from vsprof.runner.experiment import COLLECTORS, SWITCHES, TESTBEDS, Case
+from vsprof.runner import interruption, offers, window
+from vsprof.runner.cli import INTERRUPTED
+from vsprof.runner.experiment import AUTO, COLLECTORS, SWITCHES, TESTBEDS, Case
 from vsprof.terms import errors
 from vsprof.testbeds.native import Native
 
@@ -85,26 +86,45 @@ class Watched(Undisturbed):
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--testbed", choices=[*TESTBEDS], default="lab" if Native.needs() else "native")
+    parser.add_argument("--testbed", choices=["native", "lab"], default="lab" if Native.needs() else "native")
     # Those that look while nothing is measured cost a window nothing.
     costly = [name for name, one in COLLECTORS.items() if not issubclass(one, Between)]
-    parser.add_argument("--collectors", nargs="*", choices=costly, default=costly)
+    parser.add_argument("--collectors", nargs="*", default=[AUTO], help="by name, between spaces or commas; default: auto, all that cost")
     parser.add_argument("--switches", nargs="*", choices=[*SWITCHES], help="default: what the experiment vm2vm compares on that testbed")
     parser.add_argument("--turns", type=int, default=TURNS)
     parser.add_argument("--seconds", type=float, help="of a window; default: 0.25 natively, else 1")
     asked = parser.parse_args(arguments)
+    collectors = _named_of(" ".join(asked.collectors), costly)
+    if unknown := [name for name in collectors if name not in costly]:
+        parser.error(messages.no_such_collectors(unknown, costly))
+    # What ends it takes the switches down, and not the numbers.
+    interruption.heed()
     seconds = asked.seconds or SECONDS.get(asked.testbed, OTHER_SECONDS)
     try:
-        found = measure(asked.testbed, asked.switches, asked.collectors, asked.turns, seconds, _say)
+        found, ended = measure(asked.testbed, asked.switches, collectors, asked.turns, seconds, _say)
         print(table.report("bench-observer", found))
+        if ended is not None:
+            # What is shown is less than was asked for.
+            raise ended
     except errors.VsprofError as error:
         print(f"bench-observer: {error}", file=sys.stderr)
         return error.exit_status
+    except KeyboardInterrupt:
+        print("bench-observer: interrupted", file=sys.stderr)
+        return INTERRUPTED
     return 0
 
 
-def measure(testbed: str, switches: list[str] | None, collectors: list[str], turns: int, seconds: float, say: Say) -> Found:
-    """The ratio of each collector that works, by switch. Raises ``VsprofError``."""
+def _named_of(words: str, every: list[str]) -> list[str]:
+    names = words.replace(",", " ").split()
+    return every if names == [AUTO] else names
+
+
+def measure(
+    testbed: str, switches: list[str] | None, collectors: list[str], turns: int, seconds: float, say: Say
+) -> tuple[Found, BaseException | None]:
+    """The ratio of each collector that works, by switch; after Ctrl-C, or where a switch fails, those that were measured, and what ended
+    it. Raises ``VsprofError`` where none was."""
     for name in collectors:
         COLLECTORS[name].build()
     plugins = [plugin for name in collectors if (plugin := COLLECTORS[name].emulator_plugin)]
@@ -114,15 +134,28 @@ def measure(testbed: str, switches: list[str] | None, collectors: list[str], tur
     with TESTBEDS[testbed](say=say, plugins=plugins) as host:
         cases = offers.of(host, experiment).cases
     found: Found = {}
-    for case in cases:
-        # A fresh host for each, as a run has.
-        with flowing(TESTBEDS[testbed](say=say, plugins=plugins), case, say) as flow:
-            around = Watched(flow.host) if isinstance(flow.host, Native) else Undisturbed()
-            for name in collectors:
-                if one := _of_collector(flow, name, turns, seconds, around, lambda text, case=case: say(f"{case.switch}: {text}")):
-                    found[_named(f"{name}_throughput_ratio", case)] = (one, "ratio")
-            found.update({_named(name, case): told for name, told in around.told().items()})
-    return found
+    ended: BaseException | None = None
+    try:
+        for case in cases:
+            say_here = lambda text, case=case: say(f"{case.switch}: {text}")  # noqa: E731
+            # A fresh host for each, as a run has.
+            with flowing(TESTBEDS[testbed](say=say, plugins=plugins), case, say) as flow:
+                _of_switch(flow, case, collectors, turns, seconds, found, say_here)
+    except (KeyboardInterrupt, errors.VsprofError) as error:
+        if not found:
+            raise
+        say(messages.measuring_ended(str(error) or "interrupted"))
+        ended = error
+    return found, ended
+
+
+def _of_switch(flow: Flow, case: Case, collectors: list[str], turns: int, seconds: float, found: Found, say: Say) -> None:
+    """Add what is found to ``found``, one collector after the other."""
+    around = Watched(flow.host) if isinstance(flow.host, Native) else Undisturbed()
+    for name in collectors:
+        if one := _of_collector(flow, name, turns, seconds, around, say):
+            found[_named(f"{name}_throughput_ratio", case)] = (one, "ratio")
+    found.update({_named(name, case): told for name, told in around.told().items()})
 
 
 def _of_collector(flow: Flow, name: str, turns: int, seconds: float, around: Undisturbed, say: Say) -> Estimate | None:
@@ -131,8 +164,8 @@ def _of_collector(flow: Flow, name: str, turns: int, seconds: float, around: Und
         say(messages.not_measured(name, why))
         return None
     say(name)
-    collector.setup()
     try:
+        collector.setup()
         # What the first window alone costs (a program read from the disk) is no part of it.
         _with(flow, name, collector, seconds)
         ratios = list(itertools.islice(_turns(flow, name, collector, seconds, around, MOST_TURNS * turns), turns))

@@ -66,21 +66,24 @@ class Telemetry:
     def __init__(self, host: Testbed, prefix: str, pid: int) -> None:
         """``prefix``: EAL's --file-prefix of the program. Raises ``RunFailed`` where nobody answers, as ``ask`` does."""
         self._prefix = prefix
-        # A connection's thread is made by the one that listens, and goes first as it does.
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            if ANSWERING in (task / "comm").read_text():
-                first(int(task.name))
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.settimeout(ANSWER_SECONDS)
-        path = host.socket(f"/run/dpdk/{prefix}/dpdk_telemetry.v2")
+        try:
+            # A connection's thread is made by the one that listens, and goes first as it does.
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                if ANSWERING in (task / "comm").read_text():
+                    first(int(task.name))
+            self._connect(host.socket(f"/run/dpdk/{prefix}/dpdk_telemetry.v2"))
+        except OSError as error:
+            self.close()
+            raise messages.telemetry_silent(prefix, error) from error
+
+    def _connect(self, path: Path) -> None:
         folder = os.open(path.parent, os.O_PATH)
         try:
             # Through the folder: the path itself can be longer than an address may be.
             self._socket.connect(f"/proc/self/fd/{folder}/{path.name}")
             self._socket.recv(ANSWER_BYTES)
-        except OSError as error:
-            self.close()
-            raise messages.telemetry_silent(prefix, error) from error
         finally:
             os.close(folder)
 

@@ -59,7 +59,6 @@ def test_places_of_the_cpus_are_told_apart_and_what_moved_counts_for_nothing():
     assert found["wire_mpps_64_near"][0].median == pytest.approx(3)
     assert found["wire_behind_64_near"][0].median == pytest.approx(0.25)
     assert found["wire_mpps_64_far"][0].median == pytest.approx(1.1)
-    assert found["turns_in_which_cpus_moved"][0].median == pytest.approx(0.25)
     assert [name for name in found if "over" in name] == ["wire_over_librte_64_near", "wire_over_librte_64_far"]
 
 
@@ -148,7 +147,7 @@ def test_a_round_floods_only_what_it_measures(monkeypatch):
     monkeypatch.setattr(dataplane.Disturbance, "look", look)
     seen, live = Seen(), {name: Alive(name) for name in ("wire", "testpmd_io", "zero_copy", "packed", "packed_librte")}
     left = [("wire_over_testpmd_io", 512), ("own_rings_over_librte_packed", 64)]
-    dataplane._round(live, left, 3, {}, seen, print)
+    dataplane._round(live, left, 3, {}, seen, 64, print)
     assert flooded == [("packed", 64), ("packed_librte", 64), ("wire", 512), ("testpmd_io", 512)]
     assert seen.ratios == {
         ("own_rings_over_librte_packed", 64, "near"): [pytest.approx(1)],
@@ -157,6 +156,50 @@ def test_a_round_floods_only_what_it_measures(monkeypatch):
     # Before each of four slices of three turns of two ratios, and after each turn.
     assert len(asked) == 30
     assert seen.estimates()["slices_with_a_core_of_their_own"][0].median == 1
+    # One a round, of all sizes.
+    assert seen.moved == [0]
+
+
+def test_what_the_stage_counters_cost_is_of_the_smallest_frames_alone(monkeypatch):
+    class Alive:
+        topology = SimpleNamespace(switch=SimpleNamespace(plan=CpuPlan.of(2)))
+
+        def __getattr__(self, name):
+            return lambda *words: {"taken": [Slice(1e6, middle=1.0)], "tsc_hertz": 0.0}.get(name, 1e6)
+
+    monkeypatch.setattr(dataplane, "Distance", lambda cpu, partners: Near())
+    live = {name: Alive() for name in ("vhost_switch", "ovs_dpdk")}
+    for left, found in ([64, 512], 1), ([512], 0):
+        seen = Seen()
+        dataplane._round(live, [("vhost_switch_over_ovs_dpdk", frame) for frame in left], 1, {}, seen, 64, print)
+        assert len(seen.stages_cost) == found
+
+
+def test_a_contender_without_a_partner_is_refused(capsys, monkeypatch):
+    monkeypatch.setattr(dataplane.Native, "needs", classmethod(lambda cls: None))
+    with pytest.raises(SystemExit):
+        dataplane.main(["--testbed", "native", "--contenders", "packed", "vhost_switch", "ovs_dpdk"])
+    assert "found packed, of which there is no ratio with the others: name one of packed_librte, too" in capsys.readouterr().err
+
+
+def test_in_the_lab_too_what_was_measured_is_told(monkeypatch):
+    @contextlib.contextmanager
+    def modelled(case, *words):
+        begun.append(case)
+        if len(begun) == fails:
+            raise RunFailed("the lab ended")
+        yield SimpleNamespace(topology=SimpleNamespace(switch=SimpleNamespace(plan=CpuPlan.of(4))))
+
+    monkeypatch.setattr(dataplane_modelled, "modelled", modelled)
+    monkeypatch.setattr(dataplane_modelled, "_windows", lambda *words: [SimpleNamespace(rate=2e6)] * 3)
+    monkeypatch.setattr(dataplane_modelled, "_absolute", lambda name, *rest: {name: None})
+    names, begun, fails = ["vhost_switch", "ovs_dpdk", "testpmd_io"], [], 3
+    found, ended = dataplane_modelled.measure(3, [64], names, {}, "zen4", print)
+    assert str(ended) == "the lab ended"
+    assert [*found] == ["vhost_switch_over_ovs_dpdk_64", "vhost_switch", "ovs_dpdk"]
+    begun, fails = [], 1
+    with pytest.raises(RunFailed):
+        dataplane_modelled.measure(3, [64], names, {}, "zen4", print)
 
 
 class Near:
@@ -169,12 +212,14 @@ class Near:
         return "near"
 
 
-@pytest.mark.parametrize("end", [KeyboardInterrupt(), RunFailed("the switch ended")], ids=["ctrl-c", "failed"])
+@pytest.mark.parametrize(
+    "end", [KeyboardInterrupt(), RunFailed("the switch ended"), FileNotFoundError(2, "gone")], ids=["ctrl-c", "failed", "gone"]
+)
 def test_what_was_measured_is_told_when_a_round_is_not_done(monkeypatch, end):
     told = []
 
-    def one_round(live, left, turns, events, seen, say):
-        if len(seen.moved) == fine:
+    def one_round(live, left, turns, events, seen, smallest, say):
+        if sum(map(len, seen.ratios.values())) == fine:
             raise end
         seen.take(64, [turn("near", 1.5)])
 

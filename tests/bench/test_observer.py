@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a window without packets is to the benchmark of collectors. That of real traffic is tests/native/test_observer.py."""
 
+import contextlib
 from types import SimpleNamespace
 
 import pytest
@@ -51,3 +52,69 @@ def test_what_counts_another_switch_is_not_measured(monkeypatch):
     said = []
     assert observer._of_collector(SimpleNamespace(host=None), "of_another", 1, 0.5, observer.Undisturbed(), said.append) is None
     assert said == ["of_another not measured: vhost-switch does not run"]
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [("auto", ["one", "two", "three"]), ("two,one", ["two", "one"]), ("two one", ["two", "one"]), ("two, one", ["two", "one"])],
+)
+def test_collectors_are_named_as_experiments_name_them(words, named):
+    assert observer._named_of(words, ["one", "two", "three"]) == named
+
+
+def test_an_unknown_collector_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        observer.main(["--collectors", "softirqs,no_such"])
+    assert "--collectors: found no_such, use auto or some of " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt(), RunFailed("the switch ended")], ids=["ctrl-c", "failed"])
+def test_what_was_measured_is_told_when_the_rest_is_not(monkeypatch, end):
+    def of_collector(flow, name, *rest):
+        if name == fails:
+            raise end
+        return f"of {name}"
+
+    @contextlib.contextmanager
+    def flowing(*words):
+        yield SimpleNamespace(host=None)
+
+    @contextlib.contextmanager
+    def host(**words):
+        yield None
+
+    monkeypatch.setitem(observer.TESTBEDS, "native", host)
+    monkeypatch.setattr(observer.offers, "of", lambda *words: SimpleNamespace(cases=[SimpleNamespace(switch="ovs-dpdk")]))
+    monkeypatch.setattr(observer, "flowing", flowing)
+    monkeypatch.setattr(observer, "_of_collector", of_collector)
+    fails = "cpu_time"
+    found, ended = observer.measure("native", None, ["softirqs", "cpu_time"], 1, 0.5, print)
+    assert ended is end
+    assert found == {"softirqs_throughput_ratio": ("of softirqs", "ratio")}
+    fails = "softirqs"
+    with pytest.raises(type(end)):
+        observer.measure("native", None, ["softirqs", "cpu_time"], 1, 0.5, print)
+
+
+def test_a_collector_whose_set_up_fails_half_way_is_torn_down(monkeypatch):
+    torn_down, said = [], []
+
+    class HalfWay:
+        def __init__(self, host: None) -> None:
+            pass
+
+        def not_of_this_switch(self) -> None:
+            return None
+
+        unavailable = not_of_this_switch
+
+        def setup(self) -> None:
+            raise RunFailed("no room")
+
+        def teardown(self) -> None:
+            torn_down.append(True)
+
+    monkeypatch.setitem(observer.COLLECTORS, "half_way", HalfWay)
+    assert observer._of_collector(SimpleNamespace(host=None), "half_way", 1, 0.5, observer.Undisturbed(), said.append) is None
+    assert torn_down
+    assert said[-1] == "half_way not measured: no room"
