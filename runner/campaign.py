@@ -318,8 +318,9 @@ def do(
     store.save()
     tries = TRIES_IN_LAB if campaign.testbed == Lab.name else 1
     for left in reversed(range(tries)):
-        folder = _fresh(store.run_folder(plan.run_id))
+        folder = store.run_folder(plan.run_id)
         try:
+            _fresh(folder)
             say, look = progress.of(plan.run_id) if beside else (progress.say, progress.look)
             host = campaign.on(record.get("server")).host(progress, beside)
             outcome = run.execute(host, plan, campaign.setting, folder, say, look, turn)
@@ -368,11 +369,11 @@ def _first(error: BaseException) -> BaseException:
 def _note_failure(plan: Plan, store: Results, record: dict[str, Any], progress: Progress, error: BaseException, *, again: bool) -> None:
     if again:
         record.setdefault("failed_before", []).append(f"{error}")
-        store.find(f"run {plan.run_id} ({plan.case.case_id}) failed and was repeated: {error}")
+        store.find(messages.failed_and_repeated(plan.run_id, plan.case.case_id, error))
         progress.warn(f"{plan.run_id} failed, and is repeated: {error}")
     else:
+        # No finding: a report names the runs that failed, and one that is done later did not.
         record.update(status="failed", error=f"{error}")
-        store.find(f"run {plan.run_id} ({plan.case.case_id}) failed: {error}")
         progress.fail(f"{plan.run_id} failed: {error}")
 
 
@@ -395,12 +396,11 @@ def _note_success(plan: Plan, store: Results, record: dict[str, Any], outcome: r
         store.find(f"{name} left out with {plan.case.switch}: {why}")
 
 
-def _fresh(folder: Path) -> Path:
-    """An empty folder for a run; what a broken attempt left is kept beside it."""
+def _fresh(folder: Path) -> None:
+    """Make room for a run's folder; what a broken attempt left is kept beside it."""
     if folder.exists():
         number = len(list(folder.parent.glob(f"{folder.name}.broken*")))
         folder.rename(folder.with_name(f"{folder.name}.broken{number}"))
-    return folder
 
 
 def _manifest(campaign: Campaign, seed: int, plans: Sequence[Plan], facts: dict[str, Any]) -> dict[str, Any]:

@@ -210,23 +210,16 @@ def _parse(asked: argparse.Namespace) -> int:
     written: set[tuple[str, str, str]] = set()
     with store.alone():
         store.check_raw()
-        for record in store.manifest["runs"]:
-            if record["status"] == "done":
-                tables = _parsed(store.run_folder(record["run_id"]))
-                store.record(record["run_id"], *tables)
+        with store.joined():
+            for record in (one for one in store.manifest["runs"] if one["status"] == "done"):
+                tables = parse.tables_of_run(store.run_folder(record["run_id"]))
+                store.keep(record["run_id"], *tables)
                 written |= {(row["collector"], row["unit"], row["name"]) for row in tables[0]}
     for text in units.unknown(written):
         _tell(f"vsprof: {text}")
     path = str(store.folder / results.MEASUREMENTS)
     _print(asked, {"measurements": path}, path)
     return 0
-
-
-def _parsed(folder: Path) -> list[list[parse.Row]]:
-    try:
-        return parse.tables_of_run(folder)
-    except (ValueError, LookupError) as error:
-        raise messages.not_parsed(folder.name, error) from error
 
 
 def _show(asked: argparse.Namespace) -> int:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The errors and warnings of the runner: the value seen, and the next move. One function a message."""
 
+import traceback
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -145,10 +146,15 @@ def not_as_kept(path: Path) -> str:
     return f"{path} was changed since it was written: its checksum differs"
 
 
-def not_parsed(run_id: str, why: Exception) -> VsprofError:
-    return VsprofError(
-        f"what run {run_id} recorded can't be parsed: {why}; fix the collector or the traffic, then run `vsprof parse` again"
+def not_parsed(run_id: str, why: Exception, where: traceback.FrameSummary) -> RunFailed:
+    return RunFailed(
+        f"what run {run_id} recorded can't be parsed: {type(why).__name__}: {why} ({where.filename}, line {where.lineno}); fix the"
+        " collector or the traffic, then run `vsprof parse` again, or go on with the campaign"
     )
+
+
+def failed_and_repeated(run_id: str, case_id: str, why: object) -> str:
+    return f"run {run_id} ({case_id}) failed and was repeated: {why}"
 
 
 def done_again(run_id: str, why: str) -> str:

@@ -8,15 +8,16 @@ import functools
 import json
 import math
 import operator
+import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from vsprof.collectors.base import Collector, Recorded
-from vsprof.runner import window
+from vsprof.runner import messages, window
 from vsprof.runner.experiment import COLLECTORS, SWITCHES, TRAFFIC
 from vsprof.switches.base import PortCounters
-from vsprof.terms import schema
+from vsprof.terms import errors, schema
 from vsprof.terms.placement import Placement
 from vsprof.testbeds.base import MODELLED
 from vsprof.workloads.traffic.base import Window, port_rate
@@ -25,8 +26,14 @@ Row = dict[str, object]
 
 
 def tables_of_run(folder: Path) -> list[list[Row]]:
-    """All tables of the run recorded in ``folder``, in the order of ``Results.record``."""
-    return [read(folder) for read in (rows_of_run, functions_of_run, stacks_of_run, spans_of_run)]
+    """All tables of the run recorded in ``folder``, in the order of ``Results.record``. Raises ``VsprofError`` where a parser fails, in
+    whatever way: it may be a user's own."""
+    try:
+        return [read(folder) for read in (rows_of_run, functions_of_run, stacks_of_run, spans_of_run)]
+    except (errors.VsprofError, OSError):
+        raise
+    except Exception as error:
+        raise messages.not_parsed(folder.name, error, traceback.extract_tb(error.__traceback__)[-1]) from error
 
 
 def rows_of_run(folder: Path) -> list[Row]:

@@ -118,7 +118,15 @@ class Results:
 
         In this order: a disk that is full at any moment leaves a run that is done and has its numbers, or one that is not done.
         """
+        self.keep(run_id, rows, functions, stacks, spans)
+        self.join()
+
+    def keep(self, run_id: str, rows: Rows, functions: Rows = (), stacks: Rows = (), spans: Rows = ()) -> None:
+        """The same without joining them."""
         run = next(run for run in self.manifest["runs"] if run["run_id"] == run_id)
+        if run.pop("kept", None):
+            # Else one that is parsed again, and interrupted now, had tables of other checksums than the manifest's: damaged, by all signs.
+            self.save()
         given = dict(zip(TABLES, (rows, functions, stacks, spans), strict=True))
         try:
             run["kept"] = {name: self._keep(self.run_folder(run_id) / name, table, TABLES[name]) for name, table in given.items()}
@@ -127,6 +135,17 @@ class Results:
             raise messages.can_not_write(self.folder, error) from error
         run["status"] = "done"
         self.save()
+
+    @contextlib.contextmanager
+    def joined(self) -> Iterator[None]:
+        """What was kept meanwhile is joined behind it, however it ends."""
+        try:
+            yield
+        except BaseException:
+            # What ended it is what must be told.
+            with contextlib.suppress(errors.VsprofError):
+                self.join()
+            raise
         self.join()
 
     def _keep(self, path: Path, rows: Rows, layout: pa.Schema) -> dict[str, Any]:

@@ -208,12 +208,20 @@ def _limited(options: list[str], machines: Collection[str]) -> list[str]:
     return [*options[:given], RESOURCES, *limits, *own, *options[given + 1 :]]
 
 
+def _blocks(store: Results) -> list[list[str]]:
+    """The runs of each repetition, the first one's first."""
+    blocks: dict[int, list[str]] = {}
+    for run in store.manifest["runs"]:
+        blocks.setdefault(run["repetition"], []).append(run["run_id"])
+    return [blocks[repetition] for repetition in sorted(blocks)]
+
+
 def _snakemake(
     store: Results, machine_of: dict[str, str], progress: Progress, words: list[str], image: Path | None, watch: Watch | None
 ) -> int:
-    folder, runs = store.folder, [run["run_id"] for run in store.manifest["runs"]]
+    folder = store.folder
     config = {
-        "runs": " ".join(runs), "machine_of": machine_of, "cpus": CPUS, "memory_mib": MEMORY_MIB, "minutes": LONGEST_MINUTES,
+        "blocks": _blocks(store), "machine_of": machine_of, "cpus": CPUS, "memory_mib": MEMORY_MIB, "minutes": LONGEST_MINUTES,
         "vsprof": shlex.join(VSPROF), "options": shlex.join(["--image", f"{image.resolve()}"]) if image else "",
     }  # fmt: skip
     (folder / JOBS / "snakemake.json").write_text(json.dumps(config, indent=1))
@@ -229,7 +237,7 @@ def _snakemake(
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
         try:
-            return _wait(made, folder, len(runs), progress, watch)
+            return _wait(made, folder, len(store.manifest["runs"]), progress, watch)
         except BaseException:
             os.killpg(made.pid, signal.SIGINT)
             made.wait()

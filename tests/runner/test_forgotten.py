@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """When a sweep ends because the cluster has forgotten its jobs. The cluster is a made-up `squeue`; a real one: test_sweep_slurm.py."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from vsprof.runner import forgotten, sweep
 from vsprof.runner.forgotten import Watch
+from vsprof.runner.results import Results
 
 
 @pytest.fixture
@@ -72,6 +71,6 @@ def test_jobs_under_a_name_of_the_users_are_not_watched(monkeypatch, tmp_path, o
     monkeypatch.setattr(sweep, "_snakemake", lambda *words: asked.append(words[-1]) or 0)
     monkeypatch.setattr(sweep, "gather", lambda store: None)
 
-    store = SimpleNamespace(folder=tmp_path, manifest={"runs": []})
+    store = Results(tmp_path, {"runs": []})
     sweep.run(store, None, "slurm", 1, options)
     assert (asked[0] is not None) == watched

@@ -6,6 +6,7 @@ The expected values were computed by hand from the files.
 
 import json
 import math
+import re
 import shutil
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from vsprof.collectors.base import Apart
 from vsprof.runner import cli, parse
 from vsprof.runner import experiment as experiments
 from vsprof.terms import schema
+from vsprof.terms.errors import RunFailed
 from vsprof.terms.schema import FunctionCount, Number, StackCount
 
 RUN = Path(__file__).with_name("run")
@@ -274,6 +276,13 @@ def test_parsing_warns_of_a_unit_that_nobody_knows(root, capsys, monkeypatch):
     assert printed.out.strip() == str(folder / "measurements.parquet")
 
 
+def test_a_parser_that_is_wrong_in_any_way_is_told_with_its_place(monkeypatch):
+    """A user's own may do anything: the run is called failed, and the campaign goes on."""
+    monkeypatch.setattr(parse.COLLECTORS["interrupts"], "numbers", lambda recorded: [1 / 0])
+    with pytest.raises(RunFailed, match=rf"ZeroDivisionError: division by zero \({re.escape(__file__)}, line \d+\)"):
+        parse.tables_of_run(RUN)
+
+
 def test_a_parser_that_breaks_is_told_and_is_no_crash_of_vsprof(root, capsys, monkeypatch):
     folder = root / "20261121-000000-vm2vm"
     shutil.copytree(RUN, folder / "raw" / "r001")
@@ -286,4 +295,6 @@ def test_a_parser_that_breaks_is_told_and_is_no_crash_of_vsprof(root, capsys, mo
 
     monkeypatch.setattr(parse.COLLECTORS["interrupts"], "numbers", numbers)
     assert cli.main(["parse", str(folder)]) == 1
-    assert "what run r001 recorded can't be parsed: pages: role 'all' is none of switch" in " ".join(capsys.readouterr().err.split())
+    assert "what run r001 recorded can't be parsed: ValueError: pages: role 'all' is none of switch" in " ".join(
+        capsys.readouterr().err.split()
+    )

@@ -95,6 +95,22 @@ def test_a_finding_is_noted_once(store):
     assert store.manifest["findings"] == [{"level": "warning", "text": "left out"}]
 
 
+def test_a_run_that_is_parsed_again_is_not_damaged_when_that_is_interrupted(store, root, monkeypatch):
+    done(store, 0)
+    assert not store.damaged()
+
+    def interrupted(path: Path) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(results.files, "checksum", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.keep("r001", rows("r001", 2.0))
+    monkeypatch.undo()
+    again = Results.open(store.folder, root)
+    assert again.manifest["runs"][0]["status"] == "done"
+    assert not again.damaged()
+
+
 def test_the_newest_complete_campaign_is_the_latest(store, root):
     store.finish("complete")
     assert os.readlink(root / "latest") == store.folder.name

@@ -378,6 +378,15 @@ def test_two_sweeps_of_one_result_do_not_get_in_each_others_way(stand_in):
     assert sorted(order(stand_in)) == ids(stand_in)
 
 
+def test_repetitions_are_blocks_in_a_sweep_too(stand_in):
+    """What is broken off has whole repetitions."""
+    sweep.run(stand_in, QUIET, "local", 1, [])
+    repetition_of = {run["run_id"]: run["repetition"] for run in stand_in.manifest["runs"]}
+    done = [repetition_of[run] for run in order(stand_in)]
+    assert len(set(done)) > 1
+    assert done == sorted(done)
+
+
 def test_a_campaign_is_not_resumed_beside_a_sweep_of_it(store):
     with store.unswept(), pytest.raises(BadInput, match=rf"the sweep {store.folder.name} is in use by process {os.getpid()}"):
         campaigns.resume(store, QUIET)

@@ -5,6 +5,7 @@ import ast
 import importlib
 import inspect
 import re
+import traceback
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ BY_TYPE = {
     "Sequence[str]": ["seen-value"], "Mapping[str, float]": {"seen-value": 0.25}, "Mapping[str, tuple[int, int]]": {"seen-value": (1, 3)}, "Mapping[int, int]": {0: 3}, "Mapping[str, str]": {"seen-value": "on"}, "Iterable[float]": [2.5], "Sequence[int | None]": [3],
     "int | None": 3, "float | None": 2.5, "bool": True, "Iterable[tuple[str, str]]": [("seen-value", "another")],
     "object": "seen-value", "str | None": None, "Path | str": Path("/some/place"), "Iterable[object]": ["seen-value"], "VsprofError": VsprofError("inner"),
-    "OSError": OSError(5, "I/O"), "Exception": ValueError("inner"),
+    "OSError": OSError(5, "I/O"), "Exception": ValueError("inner"), "FrameSummary": traceback.FrameSummary("/some/collector.py", 3, "numbers"),
 }  # fmt: skip
 # Values of the places of a `Message`, whose names say what they are.
 BY_PLACE = {
