@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from vsprof.analysis import metrics, movers, stats, vocabulary
-from vsprof.analysis.comparison import as_many, measured, of
+from vsprof.analysis.comparison import as_many, of
 from vsprof.analysis.load import Result, worded
 from vsprof.terms import units
 
@@ -34,7 +34,7 @@ class Effect:
     """Of the instructions that the switch's processors end in a second, by the model; without a value where it counted none. Unlike the
     rate it does not depend on the endpoints, nor on how many packets are dropped half-way."""
     elasticity: stats.Estimate | None
-    """By how many percent that grows for one percent more of the value; None where several values change, or one that is no number."""
+    """By how many percent the rate grows for one percent more of the value; None where several values change, or one that is no number."""
 
     @property
     def size(self) -> float:
@@ -55,7 +55,9 @@ def effects(result: Result, traffic: str, load: str) -> list[Effect]:
     unchanged = {setting_of(result, case): case for case in result.cases.index if not result.changed[case]}
     for case, switch in zip(result.cases.index.astype(str), result.cases["switch"], strict=True):
         base = unchanged.get(setting_of(result, case), case)
-        if base != case and measured(ratio := metrics.SOFTWARE.ratio(result, case, base, **where)):
+        ratio = metrics.SOFTWARE.ratio(result, case, base, **where)
+        # Where nothing came, there is no ratio, or it is 0.
+        if base != case and 0 < ratio.median < math.inf:
             setting, speed = setting_of(result, case)[1], _speed(result, case, base, traffic=traffic, load=load)
             words, elastic = _words(result, base, case), _elasticity(result, base, case, ratio)
             found.append(Effect(case, switch, setting, words, ratio, speed, elastic))

@@ -58,7 +58,7 @@ class Recorded:
     begin: str
     end: str
     seconds: float
-    """Between the two, by the testbed's clock."""
+    """Between the two, by the testbed's clock; not a number where they are not of the window (own windows, ``Between``)."""
     placement: Placement
 
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is seen of a host while nothing is measured on it, before and behind each window: it would disturb what it is to explain.
 
-A look is recorded as if its collector had begun and ended with the window.
+A look is recorded where others record what they printed at the window's ends. It has no times: it lies before the window, or behind it.
 """
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -41,4 +40,3 @@ class Looks:
 
 def _keep(folder: Path, name: str, end: str, seen: str) -> None:
     (folder / f"{name}.{end}").write_text(seen)
-    (folder / f"{name}.{'began' if end == 'begin' else 'ended'}").write_text(f"{time.time()}\n")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vsprof.collectors.base import Collector, Recorded
+from vsprof.collectors.base import Between, Collector, Recorded
 from vsprof.runner import messages, window
 from vsprof.runner.experiment import COLLECTORS, SWITCHES, TRAFFIC
 from vsprof.switches.base import PortCounters
@@ -146,9 +146,10 @@ def _counted(ports: list[dict[str, PortCounters]], names: Sequence[str]) -> tupl
 
 
 def shared(folder: Path, name: str, placement: Placement) -> Recorded:
-    """What a collector recorded in a window that all share."""
+    """What a collector recorded in a window that all share. One that looks between windows has no times there."""
     begin, end = ((folder / f"{name}.{at}").read_text() for at in ("begin", "end"))
-    return Recorded(begin, end, window.recorded_seconds(folder, name), placement)
+    seconds = math.nan if issubclass(COLLECTORS[name], Between) else window.recorded_seconds(folder, name)
+    return Recorded(begin, end, seconds, placement)
 
 
 def own(recorded: Path, placement: Placement) -> Recorded:

@@ -67,6 +67,7 @@ def do(runs: Sequence[Callable[[Turn], None]]) -> None:
     try:
         while left:
             for one in left:
+                # A greenlet is false until it has begun, and takes its arguments then.
                 one.switch() if one else one.switch(turns[one])
             left = [one for one in left if not one.dead][::-1]
     except BaseException:

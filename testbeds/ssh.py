@@ -214,7 +214,8 @@ class Shell:
         """
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(f"{line}\necho $?\n".encode())
+            # What the line prints is no answer.
+            self._process.stdin.write(f"{{ {line}\n}} >&2\necho $?\n".encode())
             self._process.stdin.flush()
         except OSError as error:
             raise messages.command_failed(line, 255, str(error)) from error

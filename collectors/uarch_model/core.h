@@ -148,6 +148,7 @@ struct core {
 	uint32_t index;
 	struct cache l1i, l1d, l2;
 	uint16_t *l1i_filtered, *l1d_filtered; /* by slot: the filter entry that may know it; and EARLY, see core_parts.h */
+	uint64_t *l1d_asked;                   /* by slot: when a prefetch instruction asked for the line, in cycles as lines_present() */
 	struct tlb dtlb[PAGE_SIZES], itlb[PAGE_SIZES], stlb, stlb_1g, stlb_code;
 	struct walker walker;
 	struct address_space space;
@@ -217,6 +218,11 @@ SELDOM bool core_access_slow(struct core *core, uint64_t address, bool store);
 void core_loaded(struct core *core, uint64_t value);
 /* Charge the last load that L2 or the LLC served, as otherwise the next one does that misses L1D: nothing more is to hide it. */
 void core_settle(struct core *core);
+/*
+ * A prefetch instruction ran: a line is asked for, to be the core's `own` or not, into L1D or, if it is `far`, into L2 alone. Nobody waits,
+ * but for a translation as any access does.
+ */
+void core_prefetch(struct core *core, uint64_t address, bool own, bool far);
 /* Parts of core_block, up to its end. */
 SELDOM void core_block_slow(struct core *core, const struct block *block);
 SELDOM void core_branch_slow(struct core *core, const struct block *block);

@@ -107,6 +107,19 @@ static void charge_early(struct core *core, enum served served)
 			extra * (served >= SERVED_REMOTE_CACHE ? p->core_overlap_permille : p->core_exposed_l2_permille) / 1000);
 }
 
+/* A line that a prefetch instruction asked for is loaded. What of its way is left is waited for as of a miss that nobody foresaw. */
+static void charge_asked(struct core *core, enum served served, uint64_t asked)
+{
+	core_settle(core);
+	uint64_t takes = served_latency(core->profile, served) - core->profile->l1d_latency, passed = lines_present(core) - asked;
+	uint64_t left = takes > passed ? takes - passed : 0;
+
+	if (served >= SERVED_REMOTE_CACHE)
+		core_wait(core, &core->now->stall_memory, left);
+	else if (left)
+		core->near = (struct near){stall_of(core, served), near_exposed(core, served, left), core->retired, core->spare};
+}
+
 void core_loaded(struct core *core, uint64_t value)
 {
 	core->last_value = value;
@@ -182,7 +195,12 @@ bool core_access_slow(struct core *core, uint64_t address, bool store)
 	} else if (store && slot_state(*slot) != LINE_MODIFIED) {
 		lines_own(core, line, slot);
 	} else if (early & EARLY && !store) {
-		charge_early(core, (enum served)(early >> EARLY_SHIFT & EARLY_SERVED));
+		uint64_t asked = core->l1d_asked[slot - core->l1d.slots];
+		enum served served = (enum served)(early >> EARLY_SHIFT & EARLY_SERVED);
+		if (asked == NOT_ASKED)
+			charge_early(core, served);
+		else
+			charge_asked(core, served, asked);
 	}
 	filter_remember_slot(core->data_filter, core->l1d_filtered, &core->l1d, slot, address >> LINE_SHIFT | core->space_tag, page,
 		slot_state(*slot) == LINE_MODIFIED);
@@ -191,6 +209,23 @@ bool core_access_slow(struct core *core, uint64_t address, bool store)
 	if (fresh && !store && core->profile->prefetch_l1_stream)
 		lines_follow(core, address, line, page);
 	return missed && !store;
+}
+
+void core_prefetch(struct core *core, uint64_t address, bool own, bool far)
+{
+	if (core->blind)
+		return;
+	struct tlb_entry *page = translate_data(core, address, false);
+	if (page->device || !page->memory)
+		return;
+	uint64_t line = physical_line(page, address);
+	slot_t *slot = cache_touch(&core->l1d, line, ++core->tick);
+	if (slot && own && slot_state(*slot) != LINE_MODIFIED)
+		lines_own(core, line, slot);
+	else if (!slot && far)
+		lines_prefetch(core, line);
+	else if (!slot)
+		lines_ask(core, line, own);
 }
 
 /* How many elements from the one at `address` on lie in one line with it; 1 for one that runs over its line's end. */

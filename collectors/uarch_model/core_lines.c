@@ -26,8 +26,7 @@ static void put_into_l2(struct core *core, uint64_t line, enum line_state state)
 	insert_into_l2(core, line, state);
 }
 
-/* Cycles so far, without those of modes, branches and translation: by these it is known how fast lines follow each other. */
-static uint64_t present(const struct core *core)
+uint64_t lines_present(const struct core *core)
 {
 	return (core->flow + core->chained) / CHAIN_PART + core->waited;
 }
@@ -41,7 +40,7 @@ void core_wait(struct core *core, uint64_t *stall, uint64_t cycles)
 /* A line comes from memory, whoever asked for it: where so many are under way that no more can be asked for, the core waits. */
 static void fill_from_memory(struct core *core)
 {
-	uint64_t takes = core->profile->memory_line_cycles, most = takes * FILLS_UNDER_WAY, at = present(core);
+	uint64_t takes = core->profile->memory_line_cycles, most = takes * FILLS_UNDER_WAY, at = lines_present(core);
 	uint64_t passed = at - core->filled_at;
 
 	core->fill_queue = (core->fill_queue > passed ? core->fill_queue - passed : 0) + takes;
@@ -185,6 +184,7 @@ static slot_t *insert_into_l1d(struct core *core, uint64_t line, enum line_state
 
 	filter_forget_slot(core->data_filter, core->l1d_filtered, &core->l1d, at);
 	core->l1d_filtered[at] = (uint16_t)(core->l1d_filtered[at] % FILTER_SETS | early);
+	core->l1d_asked[at] = NOT_ASKED;
 	if (evicted && slot_state(evicted) == LINE_MODIFIED)
 		put_into_l2(core, slot_line(evicted), LINE_MODIFIED);
 	return slot;
@@ -216,28 +216,42 @@ void lines_own(struct core *core, uint64_t line, slot_t *slot)
 	uncore_let_go(held);
 }
 
-/* Into L1D, by way of L2, whose own prefetchers take it for a request as any. */
-void lines_prefetch_l1d(struct core *core, uint64_t line)
+/* Into L1D, by way of L2, whose own prefetchers take it for a request as any. It is to be at `asked` there. */
+static void bring_early(struct core *core, uint64_t line, bool own, uint64_t asked)
 {
 	enum served served = SERVED_L2;
 	enum line_state state;
-
-	if (cache_peek(&core->l1d, line))
-		return;
 	uint8_t *held = uncore_hold(core->uncore, line);
 	slot_t *known = cache_touch(&core->l2, line, ++core->tick);
+
 	if (known) {
 		state = slot_state(*known);
+		if (own && state == LINE_SHARED)
+			core->now->l1d_upgrades += uncore_upgrade(core->uncore, core->index, line);
+		if (own)
+			state = LINE_MODIFIED;
 	} else {
 		core->now->prefetches++;
-		served = uncore_request(core->uncore, core->index, line, false, &state);
+		served = uncore_request(core->uncore, core->index, line, own, &state);
 		insert_into_l2(core, line, state);
 	}
-	insert_into_l1d(core, line, state, EARLY | served << EARLY_SHIFT);
+	slot_t *slot = insert_into_l1d(core, line, state, EARLY | served << EARLY_SHIFT);
+	core->l1d_asked[slot - core->l1d.slots] = asked;
 	uncore_let_go(held);
 	if (served >= SERVED_REMOTE_CACHE)
 		fill_from_memory(core);
 	lines_prefetch_l2(core, line, served);
+}
+
+void lines_prefetch_l1d(struct core *core, uint64_t line)
+{
+	if (!cache_peek(&core->l1d, line))
+		bring_early(core, line, false, NOT_ASKED);
+}
+
+void lines_ask(struct core *core, uint64_t line, bool own)
+{
+	bring_early(core, line, own, lines_present(core));
 }
 
 static struct l1_stream *find_l1_stream(struct core *core, uint64_t line, int *step)

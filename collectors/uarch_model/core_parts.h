@@ -10,6 +10,7 @@
 #define EARLY (1u << 15)
 #define EARLY_SHIFT FILTER_BITS
 #define EARLY_SERVED 7
+#define NOT_ASKED UINT64_MAX /* in l1d_asked: not by an instruction of the program */
 _Static_assert(SERVED_COUNT <= EARLY_SERVED && EARLY_SERVED << EARLY_SHIFT < EARLY, "where it came from fits between");
 
 /* An event of the block that runs. */
@@ -49,6 +50,8 @@ void filter_forget_page(struct filter_entry *filter, const struct tlb tlb[PAGE_S
 
 /* core_lines.c */
 
+/* Cycles so far, without those of modes, branches and translation: by these it is known how fast lines follow each other. */
+uint64_t lines_present(const struct core *core);
 /* Cycles for data, booked as that `stall`. */
 void core_wait(struct core *core, uint64_t *stall, uint64_t cycles);
 /* A demand request that missed L1: from L2, or from beyond and then kept there. With the line held (uncore_hold), as nothing else here. */
@@ -61,6 +64,8 @@ void lines_own(struct core *core, uint64_t line, slot_t *slot);
 void lines_prefetch(struct core *core, uint64_t line);
 /* Into L1D, by way of L2. */
 void lines_prefetch_l1d(struct core *core, uint64_t line);
+/* The same for an instruction that asks for a line that is not there, which is to be the core's `own`. */
+void lines_ask(struct core *core, uint64_t line, bool own);
 /* What L2's prefetchers make of a demand request, when it is done. */
 void lines_prefetch_l2(struct core *core, uint64_t line, enum served served);
 /* What L1D's prefetcher makes of a load that came to a line for the first time since it is there. */

@@ -110,7 +110,39 @@ static enum slow slow_0f(uint8_t opcode, uint8_t modrm, bool word, bool repeat)
 	}
 }
 
-static void decode_0f(struct decoded *d, const uint8_t *at, const uint8_t *end, uint8_t rex)
+/*
+ * PREFETCHNTA, T0, T1, T2 (0F 18 /0 to /3), PREFETCH, PREFETCHW and PREFETCHWT1 (0F 0D /0 to /2); the others of these groups are NOPs. One
+ * whose address is relative to RIP is left out, and so is one with a segment or an address size of its own: compilers have no use for these.
+ */
+static void decode_prefetch(struct decoded *d, uint8_t opcode, const uint8_t *at, const uint8_t *end, uint8_t rex)
+{
+	uint8_t modrm = *at++, mod = modrm >> 6, operation = modrm >> 3 & 7, low = modrm & 7, sib = at < end ? *at : 0;
+	struct operand line = {.base = (int8_t)(low | (rex & 1) << 3), .index = NO_REGISTER, .scale = 1};
+
+	if (mod == 3 || operation > (opcode == 0x18 ? 3 : 2) || (mod == 0 && low == 5))
+		return;
+	line.way = opcode == 0x0d ? (operation ? ASK_OWN : 0) : operation >= 2 ? ASK_FAR : 0;
+	if (low == 4) {
+		at++;
+		line.base = (int8_t)((sib & 7) | (rex & 1) << 3);
+		line.index = (int8_t)((sib >> 3 & 7) | (rex & 2) << 2);
+		line.scale = (uint8_t)(1 << (sib >> 6));
+		if (line.index == 4)
+			line.index = NO_REGISTER;
+	}
+	size_t length = mod == 1 ? 1 : mod == 2 ? 4 : 0;
+	if (low == 4 && mod == 0 && (sib & 7) == 5) {
+		line.base = NO_REGISTER;
+		length = 4;
+	}
+	if (at + length > end)
+		return;
+	line.displacement = length ? (int32_t)signed_bytes(at, length) : 0;
+	d->special = SPECIAL_PREFETCH;
+	d->line = line;
+}
+
+static void decode_0f(struct decoded *d, const uint8_t *at, const uint8_t *end, uint8_t rex, bool elsewhere)
 {
 	uint8_t opcode = *at++, modrm = at < end ? *at : 0;
 	uint32_t mark;
@@ -127,6 +159,8 @@ static void decode_0f(struct decoded *d, const uint8_t *at, const uint8_t *end, 
 	} else if (opcode == 0x01 && (modrm >> 3 & 7) == 7 && modrm >> 6 == 0 && (modrm & 7) != 4 && (modrm & 7) != 5) {
 		d->special = SPECIAL_INVLPG;
 		d->address_register = (modrm & 7) | (rex & 1) << 3;
+	} else if ((opcode == 0x18 || opcode == 0x0d) && at < end && !elsewhere) {
+		decode_prefetch(d, opcode, at, end, rex);
 	} else if (opcode == 0x1f && modrm == 0x80 && at + 5 <= end) {
 		memcpy(&mark, at + 1, 4);
 		if (mark >= MARK_BASE + MARK_BEGIN && mark <= MARK_BASE + MARK_PROBES) {
@@ -160,7 +194,7 @@ struct decoded decode(const uint8_t *bytes, size_t length)
 {
 	struct decoded d = {.kind = BRANCH_NONE, .bytes = 16};
 	const uint8_t *at = bytes, *end = bytes + length;
-	bool word = false, repeat = false, repeat_any = false;
+	bool word = false, repeat = false, repeat_any = false, elsewhere = false;
 	uint8_t rex = 0;
 
 	for (; at < end && is_prefix(*at); at++) {
@@ -168,6 +202,7 @@ struct decoded decode(const uint8_t *bytes, size_t length)
 		word |= *at == 0x66;
 		repeat |= *at == 0xf3;
 		repeat_any |= *at == 0xf2 || *at == 0xf3;
+		elsewhere |= *at == 0x64 || *at == 0x65 || *at == 0x67;
 	}
 	if (at < end && (*at & 0xf0) == 0x40)
 		rex = *at++;
@@ -178,7 +213,7 @@ struct decoded decode(const uint8_t *bytes, size_t length)
 	d.bytes = opcode != 0x0f ? operand_bytes(opcode, rex & 8) : at < end ? operand_bytes_0f(*at, rex & 8) : 16;
 	if (opcode == 0x0f && at < end) {
 		d.slow = slow_0f(*at, at + 1 < end ? at[1] : 0, word, repeat);
-		decode_0f(&d, at, end, rex);
+		decode_0f(&d, at, end, rex, elsewhere);
 	} else if (opcode == 0x9d)
 		d.slow = SLOW_POPF;
 	else if ((opcode & 0xf0) == 0x70 || (opcode & 0xfc) == 0xe0)

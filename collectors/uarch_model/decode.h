@@ -21,8 +21,19 @@ enum special {
 	SPECIAL_INVLPG, /* by the address in one register */
 	SPECIAL_VMRUN,
 	SPECIAL_MARK,
-	SPECIAL_PAUSE
+	SPECIAL_PAUSE,
+	SPECIAL_PREFETCH
 };
+
+/* The address of a prefetch instruction's line: base + index * scale + displacement. */
+struct operand {
+	int8_t base, index; /* 0 RAX … 15 R15; NO_REGISTER */
+	uint8_t scale;      /* 1, 2, 4, 8 */
+	uint8_t way;        /* ASK_… */
+	int32_t displacement;
+};
+enum { NO_REGISTER = -1 };
+enum { ASK_OWN = 1, ASK_FAR = 2 }; /* to be written; into L2 alone */
 
 /* Repeated string instructions whose accesses are known by where their registers point before and after. */
 enum repeat { REPEAT_NONE, REPEAT_MOVS, REPEAT_STOS };
@@ -40,6 +51,7 @@ struct decoded {
 	uint8_t bytes;        /* the most that it accesses at once: 1, 2, 4, 8, 16; more only where that is not clear */
 	int mark;             /* MARK_… */
 	int address_register; /* of INVLPG: 0 RAX … 15 R15 */
+	struct operand line;  /* of a prefetch */
 	int64_t displacement; /* of a direct branch, from the next instruction */
 };
 

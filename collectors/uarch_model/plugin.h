@@ -158,6 +158,8 @@ void on_resume(qemu_plugin_id_t id, unsigned int index);
 #define REPEAT_LOADS 0x100     /* in the data of on_repeat: MOVS, not STOS */
 
 void on_repeat(unsigned int index, void *data);
+/* Its data is the operand itself. */
+void on_prefetch(unsigned int index, void *data);
 void on_block_counted(unsigned int index, void *data);
 /* The function for blocks of this kind. */
 qemu_plugin_vcpu_udata_cb_t on_blocks(const struct block *block);

@@ -2,6 +2,10 @@
 /* What runs: blocks, their loads and stores, and repeated string instructions. */
 #include "plugin.h"
 
+#include <string.h>
+
+#include "decode.h"
+
 #define CHECK_EVERY 1024 /* slow accesses between two comparisons of our translation with QEMU's */
 
 /*
@@ -22,6 +26,22 @@ void on_repeat(unsigned int index, void *data)
 	if (vcpu->repeating.loads)
 		vcpu->repeating.from = read_register(REG_RSI);
 	cores[index]->sample_at = 0;
+}
+
+/* QEMU takes it for a NOP, and tells of no access. */
+void on_prefetch(unsigned int index, void *data)
+{
+	struct operand line;
+
+	if (state != MODEL)
+		return;
+	memcpy(&line, &data, sizeof(line));
+	uint64_t address = (uint64_t)(int64_t)line.displacement;
+	if (line.base != NO_REGISTER)
+		address += read_register(REG_RAX + line.base);
+	if (line.index != NO_REGISTER)
+		address += read_register(REG_RAX + line.index) * line.scale;
+	core_prefetch(cores[index], address, line.way & ASK_OWN, line.way & ASK_FAR);
 }
 
 static void end_repeat(struct vcpu *vcpu, struct core *core)

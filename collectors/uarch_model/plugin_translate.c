@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "decode.h"
 #include "pace.h"
@@ -56,6 +57,15 @@ void forget_old_blocks(void)
 	pthread_mutex_unlock(&arena_lock);
 }
 
+static void *operand_as_data(struct operand operand)
+{
+	void *data;
+
+	_Static_assert(sizeof(operand) == sizeof(data), "it goes where a pointer does");
+	memcpy(&data, &operand, sizeof(data));
+	return data;
+}
+
 static void instrument_special(struct qemu_plugin_insn *instruction, const struct decoded *d, struct block *block)
 {
 	const struct {
@@ -68,6 +78,7 @@ static void instrument_special(struct qemu_plugin_insn *instruction, const struc
 		[SPECIAL_VMRUN] = {on_vmrun, block},
 		[SPECIAL_MARK] = {on_mark, (void *)(intptr_t)d->mark},
 		[SPECIAL_PAUSE] = {NULL, NULL},
+		[SPECIAL_PREFETCH] = {profile.prefetch_software ? on_prefetch : NULL, operand_as_data(d->line)},
 	};
 
 	if (by_kind[d->special].callback)

@@ -93,6 +93,7 @@ enum llc_policy { LLC_INCLUSIVE, LLC_NON_INCLUSIVE, LLC_VICTIM };
 	X(prefetch_l2_adjacent, "prefetch.l2_adjacent") /* 1: the other line of the 128-byte pair */                                 \
 	X(prefetch_l2_stream, "prefetch.l2_stream") /* lines ahead of a stream within its page; 0: none */                           \
 	X(prefetch_l1_stream, "prefetch.l1_stream") /* lines ahead of a stream of loads, into L1D; 0: none */                        \
+	X(prefetch_software, "prefetch.software")   /* 1: prefetch instructions are obeyed */                                        \
 	X(model_page_walks, "model.page_walks")     /* 0: pages are taken as 4 KiB, walks cost walk.fixed */                         \
 	X(model_branches, "model.branches")                                                                                          \
 	X(model_coherence, "model.coherence")       /* 0: cores never take lines from each other */                                  \

@@ -200,6 +200,7 @@ class Prefetch(Strict):
     l2_adjacent: OnOff
     l2_stream: UpTo63
     l1_stream: UpTo63
+    software: OnOff
 
 
 class Model(Strict):

@@ -18,7 +18,9 @@
 struct naive_line {
 	uint64_t line, used;
 	enum line_state state;
-	bool early; /* a prefetcher brought it, and nobody used it yet */
+	bool early; /* a prefetcher brought it, or an instruction asked for it, and nobody used it yet */
+	bool asked; /* it was an instruction, so many cycles after the beginning */
+	uint64_t asked_at;
 	enum served from;
 };
 
@@ -285,11 +287,16 @@ static inline bool naive_beyond(enum served served)
 	return served == SERVED_LOCAL || served == SERVED_REMOTE || served == SERVED_REMOTE_CACHE;
 }
 
+static inline uint64_t naive_present(const struct naive_core *core)
+{
+	return (core->flow + core->chained) / 64 + core->waited;
+}
+
 /* Lines come out of memory one after the other; 16 may wait for that. */
 static inline void naive_fill(struct naive_core *core, enum served served)
 {
 	const struct profile *p = &core->system->profile;
-	uint64_t now = (core->flow + core->chained) / 64 + core->waited;
+	uint64_t now = naive_present(core);
 
 	if (!naive_beyond(served))
 		return;
@@ -421,6 +428,7 @@ static inline void naive_prefetch_l1(struct naive_core *core, uint64_t line)
 	struct naive_line gone = naive_put(core->system, &core->l1d, line, state);
 	found = naive_line(&core->l1d, line);
 	found->early = true;
+	found->asked = false;
 	found->from = served;
 	if (gone.state == LINE_MODIFIED)
 		naive_put_l2(core, gone.line, LINE_MODIFIED);
@@ -671,6 +679,80 @@ static inline void naive_charge_early(struct naive_core *core, enum served serve
 		naive_wait(core, &now->stall_llc, extra * p->core_exposed_l2_permille / 1000);
 }
 
+/* A prefetch instruction. */
+static inline void naive_prefetch_instruction(struct naive_core *core, uint64_t address, bool own, bool far)
+{
+	struct naive_page *page = naive_translate(core, address, false, false);
+	enum line_state state;
+	enum served served = SERVED_L2;
+
+	if (page->device || !page->memory)
+		return;
+	uint64_t line = naive_physical_line(page, address);
+	struct naive_line *found = naive_use(core->system, &core->l1d, line);
+	if (found) {
+		if (own && found->state == LINE_SHARED && naive_upgrade(core, line))
+			naive_now(core)->l1d_upgrades++;
+		if (own)
+			found->state = LINE_MODIFIED;
+		return;
+	}
+	if (far) {
+		naive_prefetch(core, line);
+		return;
+	}
+	uint64_t asked_at = naive_present(core);
+	found = naive_use(core->system, &core->l2, line);
+	if (found) {
+		state = found->state;
+		if (own && state == LINE_SHARED)
+			naive_now(core)->l1d_upgrades += naive_upgrade(core, line);
+		state = own ? LINE_MODIFIED : state;
+	} else {
+		naive_now(core)->prefetches++;
+		served = naive_request(core, line, own, &state);
+		naive_fill(core, served);
+		naive_put_l2(core, line, state);
+	}
+	struct naive_line gone = naive_put(core->system, &core->l1d, line, state);
+	found = naive_line(&core->l1d, line);
+	found->early = found->asked = true;
+	found->asked_at = asked_at;
+	found->from = served;
+	if (gone.state == LINE_MODIFIED)
+		naive_put_l2(core, gone.line, LINE_MODIFIED);
+	naive_prefetch_l2(core, line, served);
+}
+
+/* What of the way of a line that was asked for is left when it is loaded. */
+static inline void naive_charge_asked(struct naive_core *core, enum served served, uint64_t asked_at)
+{
+	const struct profile *p = &core->system->profile;
+	uint64_t there;
+
+	naive_settle(core);
+	there = asked_at + naive_latency(p, served) - p->l1d_latency;
+	uint64_t left = there > naive_present(core) ? there - naive_present(core) : 0, cycles = left;
+	if (naive_beyond(served)) {
+		naive_wait(core, &naive_now(core)->stall_memory, left);
+		return;
+	}
+	if (!left)
+		return;
+	cycles = left * p->core_exposed_l2_permille / 1000;
+	if (served != SERVED_L2) {
+		if (core->near_seen && core->retired < core->last_near + p->core_rob / 3)
+			cycles = cycles * p->core_overlap_permille / 1000;
+		else
+			core->last_near = core->retired;
+		core->near_seen = true;
+	}
+	core->close_stall = served == SERVED_L2 ? &naive_now(core)->stall_l2 : &naive_now(core)->stall_llc;
+	core->close_cycles = cycles;
+	core->close_at = core->retired;
+	core->close_room = core->room;
+}
+
 static inline bool naive_access(struct naive_core *core, uint64_t address, bool store)
 {
 	struct counters *now = naive_now(core);
@@ -713,6 +795,8 @@ static inline bool naive_access(struct naive_core *core, uint64_t address, bool 
 		if (found->state == LINE_SHARED && naive_upgrade(core, line))
 			now->l1d_upgrades++;
 		found->state = LINE_MODIFIED;
+	} else if (waits && found->asked) {
+		naive_charge_asked(core, found->from, found->asked_at);
 	} else if (waits) {
 		naive_charge_early(core, found->from);
 	}

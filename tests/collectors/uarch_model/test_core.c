@@ -414,6 +414,62 @@ static void streams_into_l1d(void)
 	machine_free(machine);
 }
 
+/* By prefetch instructions: what of a line's way is left when it is loaded is waited for. */
+static void asked_for_by_the_program(void)
+{
+	struct profile profile = profile_without_walks();
+	struct machine *machine = machine_new(&profile, 2);
+	struct core *core = machine->core[0];
+	struct counters *now = core->now;
+	/* The translation first. */
+	load(core, 0x10000);
+	uint64_t stall = now->stall_memory, misses = now->l1d_misses;
+
+	core_prefetch(core, 0x10040, false, false);
+	EQUAL(now->stall_memory, stall);
+	EQUAL(now->loads, 1);
+	EQUAL(now->l2_accesses, 1);
+	EQUAL(now->prefetches, 1);
+	load(core, 0x10040); /* at once: all of the way from memory, 204 cycles, but L1D's 4 */
+	EQUAL(now->stall_memory, stall + 200);
+	load(core, 0x10048);
+	EQUAL(now->stall_memory, stall + 200);
+
+	core_prefetch(core, 0x10080, false, false);
+	core->flow += 150 * CHAIN_PART;
+	load(core, 0x10080);
+	EQUAL(now->stall_memory, stall + 250);
+
+	core_prefetch(core, 0x100c0, false, false);
+	core_prefetch(core, 0x100c0, false, false);
+	core->flow += 200 * CHAIN_PART;
+	load(core, 0x100c0);
+	EQUAL(now->stall_memory, stall + 250);
+	EQUAL(now->l1d_misses, misses);
+	EQUAL(now->prefetches, 3);
+
+	/* Into L2 alone: then it is a miss of L1D that L2 serves. */
+	core_prefetch(core, 0x10100, false, true);
+	load(core, 0x10100);
+	EQUAL(now->l1d_misses, misses + 1);
+	EQUAL(now->stall_memory, stall + 250);
+
+	/* To be written: another core's copy is taken away at once, and the store need not. */
+	load(machine->core[1], 0x10140);
+	core_prefetch(core, 0x10140, true, false);
+	CHECK(!cache_peek(&machine->core[1]->l1d, 0x10140 >> LINE_SHIFT));
+	store(core, 0x10140);
+	EQUAL(now->l1d_upgrades, 0);
+	EQUAL(now->l1d_misses, misses + 1);
+	/* The same of a line that is here already, and shared. */
+	load(core, 0x10180);
+	load(machine->core[1], 0x10180);
+	core_prefetch(core, 0x10180, true, false);
+	EQUAL(now->l1d_upgrades, 1);
+	CHECK(!cache_peek(&machine->core[1]->l1d, 0x10180 >> LINE_SHIFT));
+	machine_free(machine);
+}
+
 /*
  * What comes from memory is asked for too late to be there at once; stores ask for nothing ahead; a page's border is the limit
  * until a load has gone over it.
@@ -1499,6 +1555,7 @@ int main(void)
 	streams();
 	streams_go_on_in_the_next_page();
 	streams_into_l1d();
+	asked_for_by_the_program();
 	streams_into_l1d_from_memory();
 	memory_has_a_rate();
 	one_transfer_a_cycle();

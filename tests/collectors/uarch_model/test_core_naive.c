@@ -416,6 +416,13 @@ static void one_step(struct pair *pair, struct random *random)
 	case 6:
 		repeat(core, naive, random);
 		break;
+	case 7 ... 36: {
+		uint64_t address = any_data(random);
+		bool own = random_once_in(random, 3), far = random_once_in(random, 4);
+		core_prefetch(core, address, own, far);
+		naive_prefetch_instruction(naive, address, own, far);
+		break;
+	}
 	default:
 		if (random_below(random, 5) < 2) {
 			const struct block *block = next_block(pair, random, c);

@@ -288,6 +288,33 @@ static void test_what_is_seen_while_the_model_is_entered_is_forgotten(void)
 	CHECK(state == OFF);
 }
 
+/* By the registers of the moment: 0x8000 + 4 * 0x10 - 0x40. */
+static void test_a_prefetch_asks_for_the_line_that_its_registers_point_to(void)
+{
+	struct operand operand = {.base = 3, .index = 9, .scale = 4, .way = 0, .displacement = -0x40};
+
+	begin_model(1);
+	on_resume(0, 0);
+	stand_still();
+	CHECK(state == MODEL);
+	/* An address is its own place. */
+	((struct profile *)(uintptr_t)cores[0]->profile)->model_page_walks = 0;
+	on_block(0, (void *)&block);
+	values[REG_RAX + 3] = 0x8000;
+	values[REG_RAX + 9] = 0x10;
+	on_prefetch(0, operand_as_data(operand));
+	CHECK(cache_peek(&cores[0]->l1d, 0x8000 >> LINE_SHIFT));
+	operand.index = NO_REGISTER;
+	operand.way = ASK_FAR;
+	on_prefetch(0, operand_as_data(operand));
+	CHECK(!cache_peek(&cores[0]->l1d, 0x7fc0 >> LINE_SHIFT));
+	CHECK(cache_peek(&cores[0]->l2, 0x7fc0 >> LINE_SHIFT));
+	begin_change(OFF);
+	on_resume(0, 0);
+	stand_still();
+	CHECK(state == OFF);
+}
+
 static int64_t no_deadline(void)
 {
 	return -1;
@@ -553,6 +580,7 @@ int main(void)
 {
 	test_a_loop_pays_for_its_chain();
 	test_what_is_seen_while_the_model_is_entered_is_forgotten();
+	test_a_prefetch_asks_for_the_line_that_its_registers_point_to();
 	test_a_processor_that_runs_is_interrupted_when_it_has_come_that_far();
 	test_who_a_probe_waits_for_does_not_wait();
 	test_a_processor_that_falls_asleep_does_not_miss_its_interrupt();
