@@ -91,6 +91,7 @@ def items(profile: Profile) -> list[Timed]:
         Timed("chase_llc", "chase_4k", beyond_l2, 30_000),
         Timed("chase_memory", "chase_4k", beyond_all, 5_000),
         Timed("scattered_llc", "scattered", beyond_l2, 10_000),
+        Timed("asked_llc", "asked", beyond_l2, 9_984),
         # So few pages that their lines fit into L1D.
         Timed("pages_stlb", "pages", 4 * p["dtlb.4k.entries"], 50_000),
         Timed("pages_walk", "pages", 4 * p["stlb.entries"], 15_000, hypervisor=True),

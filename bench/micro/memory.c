@@ -164,18 +164,50 @@ static uint64_t lines(uint64_t bytes, uint64_t n)
 #define OTHER_WORK \
 	"inc %%r8\n\tinc %%r9\n\tinc %%r10\n\tinc %%r11\n\tmov (%%rsp), %%esi\n\tinc %%rcx\n\tinc %%rdi\n\tmov (%%rsp), %%edx\n\t"
 
+static uint64_t place = 1;
+
+/* `x` is a local copy of `place`: the work between clobbers memory, which that would be read from again each time. */
+static inline const char *next_place(uint64_t *x, uint64_t bytes)
+{
+	*x = *x * 6364136223846793005ull + 1442695040888963407ull;
+	return (const char *)buffer + ((*x >> 32) * (bytes / LINE) >> 32) * LINE;
+}
+
+static inline uint64_t load_and_work(uint64_t total, const char *line)
+{
+	__asm__ volatile("add (%1), %0\n\t" OTHER_WORK OTHER_WORK OTHER_WORK
+		: "+r"(total)
+		: "r"(line)
+		: "r8", "r9", "r10", "r11", "rcx", "rdx", "rsi", "rdi", "cc", "memory");
+	return total;
+}
+
 static uint64_t scattered(uint64_t bytes, uint64_t n)
 {
-	static uint64_t place = 1;
 	uint64_t total = 0, x = place;
 
-	while (n--) {
-		x = x * 6364136223846793005ull + 1442695040888963407ull;
-		const char *line = (const char *)buffer + ((x >> 32) * (bytes / LINE) >> 32) * LINE;
-		__asm__ volatile("add (%1), %0\n\t" OTHER_WORK OTHER_WORK OTHER_WORK
-			: "+r"(total)
-			: "r"(line)
-			: "r8", "r9", "r10", "r11", "rcx", "rdx", "rsi", "rdi", "cc", "memory");
+	while (n--)
+		total = load_and_work(total, next_place(&x, bytes));
+	place = x;
+	(void)total;
+	return 0;
+}
+
+/* As DPDK's programs work: all lines of a burst are asked for, then they are loaded. */
+#define BURST 32
+
+static uint64_t asked(uint64_t bytes, uint64_t n)
+{
+	const char *line[BURST];
+	uint64_t total = 0, x = place;
+
+	for (; n >= BURST; n -= BURST) {
+		for (int i = 0; i < BURST; i++) {
+			line[i] = next_place(&x, bytes);
+			__builtin_prefetch(line[i]);
+		}
+		for (int i = 0; i < BURST; i++)
+			total = load_and_work(total, line[i]);
 	}
 	place = x;
 	(void)total;
@@ -234,6 +266,8 @@ const struct work memory_work[] = {
 		NULL},
 	{"lines", "bytes: the same line by line, from where it ended", prepare_stream, lines, all_lines, NULL},
 	{"scattered", "bytes: loads from random lines of so much memory, none of which waits for another", prepare_stream, scattered,
+		five_times_all_lines, NULL},
+	{"asked", "bytes: the same, 32 at a time, all of which prefetch instructions have asked for", prepare_stream, asked,
 		five_times_all_lines, NULL},
 	{"memcpy", "bytes: copies, in L1D", prepare_copy, copy, NULL, NULL},
 	{"movsb", "bytes: the same by REP MOVSB", prepare_copy, copy_repeated, NULL, NULL},

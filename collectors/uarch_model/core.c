@@ -54,7 +54,8 @@ bool core_init(struct core *core, const struct profile *profile, struct uncore *
 	core->l1i_filtered = calloc((size_t)profile->l1i_sets * profile->l1i_ways, sizeof(uint16_t));
 	core->l1d_filtered = calloc((size_t)profile->l1d_sets * profile->l1d_ways, sizeof(uint16_t));
 	core->l1d_asked = calloc((size_t)profile->l1d_sets * profile->l1d_ways, sizeof(uint64_t));
-	return core->l1i_filtered && core->l1d_filtered && core->l1d_asked && cache_init(&core->l1i, profile->l1i_sets, profile->l1i_ways) &&
+	return core->l1i_filtered && core->l1d_filtered && core->l1d_asked &&
+	       cache_init(&core->l1i, profile->l1i_sets, profile->l1i_ways) &&
 	       cache_init(&core->l1d, profile->l1d_sets, profile->l1d_ways) && cache_init(&core->l2, profile->l2_sets, profile->l2_ways) &&
 	       init_tlbs(core, profile) && predictor_init(&core->predictor, profile);
 }

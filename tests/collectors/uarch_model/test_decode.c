@@ -238,45 +238,46 @@ static void slow_instructions(void)
 	SLOW("\x0f\xae", SLOW_XSAVE); /* cut off: what it may have been; it runs nowhere */
 }
 
-#define LINE(code, ...)                                                                                                                    \
-	do {                                                                                                                               \
-		struct operand expected = {__VA_ARGS__};                                                                                   \
-		struct decoded d = DECODE(code);                                                                                           \
-		EQUAL(d.special, SPECIAL_PREFETCH);                                                                                        \
-		EQUAL(d.line.base, expected.base);                                                                                         \
-		EQUAL(d.line.index, expected.index);                                                                                       \
-		EQUAL(d.line.scale, expected.scale);                                                                                       \
-		EQUAL(d.line.way, expected.way);                                                                                           \
-		EQUAL(d.line.displacement, expected.displacement);                                                                         \
+#define LINE(code, ...)                                            \
+	do {                                                       \
+		struct operand expected = {__VA_ARGS__};           \
+		struct decoded d = DECODE(code);                   \
+		EQUAL(d.special, SPECIAL_PREFETCH);                \
+		EQUAL(d.line.base, expected.base);                 \
+		EQUAL(d.line.index, expected.index);               \
+		EQUAL(d.line.scale, expected.scale);               \
+		EQUAL(d.line.way, expected.way);                   \
+		EQUAL(d.line.displacement, expected.displacement); \
 	} while (0)
 
 /* As GNU as writes them. */
 static void prefetches(void)
 {
-	LINE("\x0f\x18\x08", 0, NO_REGISTER, 1, 0, 0);                                       /* prefetcht0 (%rax) */
-	LINE("\x0f\x18\x07", 7, NO_REGISTER, 1, 0, 0);                                       /* prefetchnta (%rdi) */
-	LINE("\x0f\x18\x16", 6, NO_REGISTER, 1, ASK_FAR, 0);                                 /* prefetcht1 (%rsi) */
-	LINE("\x0f\x18\x1e", 6, NO_REGISTER, 1, ASK_FAR, 0);                                 /* prefetcht2 (%rsi) */
-	LINE("\x0f\x0d\x0a", 2, NO_REGISTER, 1, ASK_OWN, 0);                                 /* prefetchw (%rdx) */
-	LINE("\x0f\x0d\x02", 2, NO_REGISTER, 1, 0, 0);                                       /* prefetch (%rdx) */
-	LINE("\x41\x0f\x18\x4d\x40", 13, NO_REGISTER, 1, 0, 64);                             /* prefetcht0 0x40(%r13) */
-	LINE("\x41\x0f\x18\x4c\x24\xc0", 12, NO_REGISTER, 1, 0, -64);                        /* prefetcht0 -0x40(%r12) */
-	LINE("\x0f\x18\x8b\x00\x10\x00\x00", 3, NO_REGISTER, 1, 0, 0x1000);                  /* prefetcht0 0x1000(%rbx) */
-	LINE("\x42\x0f\x18\x4c\xf8\x08", 0, 15, 8, 0, 8);                                    /* prefetcht0 0x8(%rax,%r15,8) */
-	LINE("\x42\x0f\x0d\x0c\x20", 0, 12, 1, ASK_OWN, 0);                                  /* prefetchw (%rax,%r12,1) */
-	LINE("\x0f\x18\x0c\x4d\xff\xff\xff\xff", NO_REGISTER, 1, 2, 0, -1);                  /* prefetcht0 -0x1(,%rcx,2) */
-	EQUAL(DECODE("\x0f\x18\x0d\x00\x10\x00\x00").special, SPECIAL_NONE);                  /* prefetcht0 0x1000(%rip) */
-	EQUAL(DECODE("\x65\x0f\x18\x08").special, SPECIAL_NONE);                              /* prefetcht0 %gs:(%rax) */
-	EQUAL(DECODE("\x67\x0f\x18\x08").special, SPECIAL_NONE);                              /* prefetcht0 (%eax) */
-	EQUAL(DECODE("\x0f\x18\x20").special, SPECIAL_NONE);                                  /* a NOP of that group */
-	EQUAL(DECODE("\x0f\x18\xc8").special, SPECIAL_NONE);                                  /* with a register */
-	EQUAL(DECODE("\x0f\x18\x48").special, SPECIAL_NONE);                                  /* cut off */
+	LINE("\x0f\x18\x08", 0, NO_REGISTER, 1, 0, 0);                       /* prefetcht0 (%rax) */
+	LINE("\x0f\x18\x07", 7, NO_REGISTER, 1, 0, 0);                       /* prefetchnta (%rdi) */
+	LINE("\x0f\x18\x16", 6, NO_REGISTER, 1, ASK_FAR, 0);                 /* prefetcht1 (%rsi) */
+	LINE("\x0f\x18\x1e", 6, NO_REGISTER, 1, ASK_FAR, 0);                 /* prefetcht2 (%rsi) */
+	LINE("\x0f\x0d\x0a", 2, NO_REGISTER, 1, ASK_OWN, 0);                 /* prefetchw (%rdx) */
+	LINE("\x0f\x0d\x02", 2, NO_REGISTER, 1, 0, 0);                       /* prefetch (%rdx) */
+	LINE("\x41\x0f\x18\x4d\x40", 13, NO_REGISTER, 1, 0, 64);             /* prefetcht0 0x40(%r13) */
+	LINE("\x41\x0f\x18\x4c\x24\xc0", 12, NO_REGISTER, 1, 0, -64);        /* prefetcht0 -0x40(%r12) */
+	LINE("\x0f\x18\x8b\x00\x10\x00\x00", 3, NO_REGISTER, 1, 0, 0x1000);  /* prefetcht0 0x1000(%rbx) */
+	LINE("\x42\x0f\x18\x4c\xf8\x08", 0, 15, 8, 0, 8);                    /* prefetcht0 0x8(%rax,%r15,8) */
+	LINE("\x42\x0f\x0d\x0c\x20", 0, 12, 1, ASK_OWN, 0);                  /* prefetchw (%rax,%r12,1) */
+	LINE("\x0f\x18\x0c\x4d\xff\xff\xff\xff", NO_REGISTER, 1, 2, 0, -1);  /* prefetcht0 -0x1(,%rcx,2) */
+	EQUAL(DECODE("\x0f\x18\x0d\x00\x10\x00\x00").special, SPECIAL_NONE); /* prefetcht0 0x1000(%rip) */
+	EQUAL(DECODE("\x65\x0f\x18\x08").special, SPECIAL_NONE);             /* prefetcht0 %gs:(%rax) */
+	EQUAL(DECODE("\x67\x0f\x18\x08").special, SPECIAL_NONE);             /* prefetcht0 (%eax) */
+	EQUAL(DECODE("\x0f\x18\x20").special, SPECIAL_NONE);                 /* a NOP of that group */
+	EQUAL(DECODE("\x0f\x18\xc8").special, SPECIAL_NONE);                 /* with a register */
+	EQUAL(DECODE("\x0f\x18\x48").special, SPECIAL_NONE);                 /* cut off */
 }
 
 static void any_bytes(void)
 {
 	struct random random = {1};
-	static const uint8_t likely[] = {0x0f, 0xff, 0xf0, 0xf3, 0x66, 0x48, 0x41, 0x01, 0x1f, 0x80, 0x22, 0xd8, 0xe8, 0x74, 0xa4, 0x18, 0x0d, 0x04, 0x44};
+	static const uint8_t likely[] = {
+		0x0f, 0xff, 0xf0, 0xf3, 0x66, 0x48, 0x41, 0x01, 0x1f, 0x80, 0x22, 0xd8, 0xe8, 0x74, 0xa4, 0x18, 0x0d, 0x04, 0x44};
 	uint8_t bytes[LONGEST_INSTRUCTION];
 
 	for (int i = 0; i < 200000; i++) {
