@@ -53,8 +53,8 @@ bool core_init(struct core *core, const struct profile *profile, struct uncore *
 	filters_clear(core);
 	core->l1i_filtered = calloc((size_t)profile->l1i_sets * profile->l1i_ways, sizeof(uint16_t));
 	core->l1d_filtered = calloc((size_t)profile->l1d_sets * profile->l1d_ways, sizeof(uint16_t));
-	core->l1d_asked = calloc((size_t)profile->l1d_sets * profile->l1d_ways, sizeof(uint64_t));
-	return core->l1i_filtered && core->l1d_filtered && core->l1d_asked &&
+	core->l1d_there = calloc((size_t)profile->l1d_sets * profile->l1d_ways, sizeof(uint64_t));
+	return core->l1i_filtered && core->l1d_filtered && core->l1d_there &&
 	       cache_init(&core->l1i, profile->l1i_sets, profile->l1i_ways) &&
 	       cache_init(&core->l1d, profile->l1d_sets, profile->l1d_ways) && cache_init(&core->l2, profile->l2_sets, profile->l2_ways) &&
 	       init_tlbs(core, profile) && predictor_init(&core->predictor, profile);
@@ -64,7 +64,7 @@ void core_free(struct core *core)
 {
 	free(core->l1i_filtered);
 	free(core->l1d_filtered);
-	free(core->l1d_asked);
+	free(core->l1d_there);
 	cache_free(&core->l1i);
 	cache_free(&core->l1d);
 	cache_free(&core->l2);

@@ -58,6 +58,7 @@ struct block {
  * has the address that it had in the process for which it was translated first. Only the place in its page is always right.
  */
 #define SAME_PLACE 0xfffull
+#define MOST_FILL_BUFFERS 64
 
 /* Address behind the last instruction. */
 static inline uint64_t block_next(const struct block *block)
@@ -147,8 +148,9 @@ struct core {
 	struct uncore *uncore;
 	uint32_t index;
 	struct cache l1i, l1d, l2;
-	uint16_t *l1i_filtered, *l1d_filtered; /* by slot: the filter entry that may know it; and EARLY, see core_parts.h */
-	uint64_t *l1d_asked;                   /* by slot: when a prefetch instruction asked for the line, in cycles as lines_present() */
+	uint16_t *l1i_filtered, *l1d_filtered;   /* by slot: the filter entry that may know it; and EARLY, see core_parts.h */
+	uint64_t *l1d_there;                     /* by slot: when a line is there that an instruction asked for, by lines_present() */
+	uint64_t fill_buffer[MOST_FILL_BUFFERS]; /* when each is free: L1D's, as far as prefetch instructions use them */
 	struct tlb dtlb[PAGE_SIZES], itlb[PAGE_SIZES], stlb, stlb_1g, stlb_code;
 	struct walker walker;
 	struct address_space space;

@@ -108,11 +108,10 @@ static void charge_early(struct core *core, enum served served)
 }
 
 /* A line that a prefetch instruction asked for is loaded. What of its way is left is waited for as of a miss that nobody foresaw. */
-static void charge_asked(struct core *core, enum served served, uint64_t asked)
+static void charge_asked(struct core *core, enum served served, uint64_t there)
 {
 	core_settle(core);
-	uint64_t takes = served_latency(core->profile, served) - core->profile->l1d_latency, passed = lines_present(core) - asked;
-	uint64_t left = takes > passed ? takes - passed : 0;
+	uint64_t now = lines_present(core), left = there > now ? there - now : 0;
 
 	if (served >= SERVED_REMOTE_CACHE)
 		core_wait(core, &core->now->stall_memory, left);
@@ -195,12 +194,12 @@ bool core_access_slow(struct core *core, uint64_t address, bool store)
 	} else if (store && slot_state(*slot) != LINE_MODIFIED) {
 		lines_own(core, line, slot);
 	} else if (early & EARLY && !store) {
-		uint64_t asked = core->l1d_asked[slot - core->l1d.slots];
+		uint64_t there = core->l1d_there[slot - core->l1d.slots];
 		enum served served = (enum served)(early >> EARLY_SHIFT & EARLY_SERVED);
-		if (asked == NOT_ASKED)
+		if (there == NOT_ASKED)
 			charge_early(core, served);
 		else
-			charge_asked(core, served, asked);
+			charge_asked(core, served, there);
 	}
 	filter_remember_slot(core->data_filter, core->l1d_filtered, &core->l1d, slot, address >> LINE_SHIFT | core->space_tag, page,
 		slot_state(*slot) == LINE_MODIFIED);

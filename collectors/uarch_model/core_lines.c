@@ -184,7 +184,7 @@ static slot_t *insert_into_l1d(struct core *core, uint64_t line, enum line_state
 
 	filter_forget_slot(core->data_filter, core->l1d_filtered, &core->l1d, at);
 	core->l1d_filtered[at] = (uint16_t)(core->l1d_filtered[at] % FILTER_SETS | early);
-	core->l1d_asked[at] = NOT_ASKED;
+	core->l1d_there[at] = NOT_ASKED;
 	if (evicted && slot_state(evicted) == LINE_MODIFIED)
 		put_into_l2(core, slot_line(evicted), LINE_MODIFIED);
 	return slot;
@@ -216,8 +216,8 @@ void lines_own(struct core *core, uint64_t line, slot_t *slot)
 	uncore_let_go(held);
 }
 
-/* Into L1D, by way of L2, whose own prefetchers take it for a request as any. It is to be at `asked` there. */
-static void bring_early(struct core *core, uint64_t line, bool own, uint64_t asked)
+/* Into L1D, by way of L2, whose own prefetchers take it for a request as any. Returns where it came from. */
+static enum served bring_early(struct core *core, uint64_t line, bool own, slot_t **slot)
 {
 	enum served served = SERVED_L2;
 	enum line_state state;
@@ -235,23 +235,43 @@ static void bring_early(struct core *core, uint64_t line, bool own, uint64_t ask
 		served = uncore_request(core->uncore, core->index, line, own, &state);
 		insert_into_l2(core, line, state);
 	}
-	slot_t *slot = insert_into_l1d(core, line, state, EARLY | served << EARLY_SHIFT);
-	core->l1d_asked[slot - core->l1d.slots] = asked;
+	*slot = insert_into_l1d(core, line, state, EARLY | served << EARLY_SHIFT);
 	uncore_let_go(held);
 	if (served >= SERVED_REMOTE_CACHE)
 		fill_from_memory(core);
 	lines_prefetch_l2(core, line, served);
+	return served;
 }
 
 void lines_prefetch_l1d(struct core *core, uint64_t line)
 {
+	slot_t *slot;
+
 	if (!cache_peek(&core->l1d, line))
-		bring_early(core, line, false, NOT_ASKED);
+		bring_early(core, line, false, &slot);
 }
 
+/* Of L1D's fill buffers the one that is free first. */
+static uint64_t *fill_buffer(struct core *core)
+{
+	uint64_t *first = core->fill_buffer;
+
+	for (uint32_t i = 1; i < core->profile->l1d_fill_buffers; i++)
+		first = core->fill_buffer[i] < *first ? &core->fill_buffer[i] : first;
+	return first;
+}
+
+/* Where all of them are taken, a line's way begins when one is free. */
 void lines_ask(struct core *core, uint64_t line, bool own)
 {
-	bring_early(core, line, own, lines_present(core));
+	const struct profile *p = core->profile;
+	uint64_t *buffer = fill_buffer(core), begins = lines_present(core);
+	slot_t *slot;
+	enum served served = bring_early(core, line, own, &slot);
+
+	if (*buffer > begins)
+		begins = *buffer;
+	*buffer = core->l1d_there[slot - core->l1d.slots] = begins + served_latency(p, served) - p->l1d_latency;
 }
 
 static struct l1_stream *find_l1_stream(struct core *core, uint64_t line, int *step)

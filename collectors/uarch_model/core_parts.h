@@ -10,7 +10,7 @@
 #define EARLY (1u << 15)
 #define EARLY_SHIFT FILTER_BITS
 #define EARLY_SERVED 7
-#define NOT_ASKED UINT64_MAX /* in l1d_asked: not by an instruction of the program */
+#define NOT_ASKED UINT64_MAX /* in l1d_there: it was not an instruction of the program */
 _Static_assert(SERVED_COUNT <= EARLY_SERVED && EARLY_SERVED << EARLY_SHIFT < EARLY, "where it came from fits between");
 
 /* An event of the block that runs. */

@@ -40,6 +40,7 @@ enum llc_policy { LLC_INCLUSIVE, LLC_NON_INCLUSIVE, LLC_VICTIM };
 	X(core_vector_store_permille, "core.vector_store_permille") /* of a cycle, for 32 bytes */                                            \
 	X(l1i_sets, "l1i.sets") X(l1i_ways, "l1i.ways") X(l1i_latency, "l1i.latency")                                                \
 	X(l1d_sets, "l1d.sets") X(l1d_ways, "l1d.ways") X(l1d_latency, "l1d.latency")                                                \
+	X(l1d_fill_buffers, "l1d.fill_buffers") /* lines that prefetch instructions can have under way to it */                      \
 	X(l2_sets, "l2.sets") X(l2_ways, "l2.ways") X(l2_latency, "l2.latency")                                                      \
 	X(l2_line_cycles, "l2.line_cycles")         /* that L1D does nothing else while a line comes from L2 */                      \
 	X(llc_sets, "llc.sets")                     /* of all slices together; need not be a power of two */                         \

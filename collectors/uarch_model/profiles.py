@@ -95,6 +95,10 @@ class Cache(Strict):
     latency: Number
 
 
+class First(Cache):
+    fill_buffers: From1To64
+
+
 class Second(Cache):
     line_cycles: Number
 
@@ -217,7 +221,7 @@ class Parameters(Strict):
 
     core: Core
     l1i: Cache
-    l1d: Cache
+    l1d: First
     l2: Second
     llc: Llc
     memory: Memory

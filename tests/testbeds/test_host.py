@@ -190,6 +190,14 @@ def test_a_shell_keeps_what_it_was_told(shell):
         shell.ask("told nothing", 5)
 
 
+def test_what_a_line_prints_is_no_answer(shell):
+    """A collector's own command may print what it likes."""
+    shell.ask("echo hello", 5)
+    with pytest.raises(RunFailed, match="exit status 1"):
+        shell.ask("echo 0; false", 5)
+    shell.ask("true", 5)
+
+
 def test_a_shell_that_hangs_is_given_up(shell):
     with pytest.raises(RunFailed, match="no end after 0"):
         shell.ask("sleep 60", 0.2)

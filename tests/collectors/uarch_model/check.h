@@ -67,6 +67,7 @@ static inline struct profile default_profile(void)
 		.l1d_sets = 64,
 		.l1d_ways = 8,
 		.l1d_latency = 4,
+		.l1d_fill_buffers = 10,
 		.l2_sets = 512,
 		.l2_ways = 8,
 		.l2_latency = 14,

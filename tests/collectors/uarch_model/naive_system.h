@@ -19,8 +19,8 @@ struct naive_line {
 	uint64_t line, used;
 	enum line_state state;
 	bool early; /* a prefetcher brought it, or an instruction asked for it, and nobody used it yet */
-	bool asked; /* it was an instruction, so many cycles after the beginning */
-	uint64_t asked_at;
+	bool asked; /* it was an instruction; when it is there */
+	uint64_t there;
 	enum served from;
 };
 
@@ -64,6 +64,7 @@ struct naive_core {
 	struct naive_predictor predictor;
 	struct naive_stream stream[16];
 	struct naive_l1_stream l1_stream[8];
+	uint64_t fill_buffer[64];
 	uint32_t l1_streams;
 	uint64_t waited, filled_at, fill_queue;
 	bool steered; /* the way to the block that runs was not the expected one */
@@ -716,8 +717,15 @@ static inline void naive_prefetch_instruction(struct naive_core *core, uint64_t 
 	}
 	struct naive_line gone = naive_put(core->system, &core->l1d, line, state);
 	found = naive_line(&core->l1d, line);
+	/* The buffer that is free first. */
+	uint64_t *buffer = &core->fill_buffer[0];
+	for (uint32_t i = 1; i < core->system->profile.l1d_fill_buffers; i++)
+		if (core->fill_buffer[i] < *buffer)
+			buffer = &core->fill_buffer[i];
+	*buffer = (*buffer > asked_at ? *buffer : asked_at) + naive_latency(&core->system->profile, served) -
+		  core->system->profile.l1d_latency;
 	found->early = found->asked = true;
-	found->asked_at = asked_at;
+	found->there = *buffer;
 	found->from = served;
 	if (gone.state == LINE_MODIFIED)
 		naive_put_l2(core, gone.line, LINE_MODIFIED);
@@ -725,13 +733,11 @@ static inline void naive_prefetch_instruction(struct naive_core *core, uint64_t 
 }
 
 /* What of the way of a line that was asked for is left when it is loaded. */
-static inline void naive_charge_asked(struct naive_core *core, enum served served, uint64_t asked_at)
+static inline void naive_charge_asked(struct naive_core *core, enum served served, uint64_t there)
 {
 	const struct profile *p = &core->system->profile;
-	uint64_t there;
 
 	naive_settle(core);
-	there = asked_at + naive_latency(p, served) - p->l1d_latency;
 	uint64_t left = there > naive_present(core) ? there - naive_present(core) : 0, cycles = left;
 	if (naive_beyond(served)) {
 		naive_wait(core, &naive_now(core)->stall_memory, left);
@@ -796,7 +802,7 @@ static inline bool naive_access(struct naive_core *core, uint64_t address, bool 
 			now->l1d_upgrades++;
 		found->state = LINE_MODIFIED;
 	} else if (waits && found->asked) {
-		naive_charge_asked(core, found->from, found->asked_at);
+		naive_charge_asked(core, found->from, found->there);
 	} else if (waits) {
 		naive_charge_early(core, found->from);
 	}

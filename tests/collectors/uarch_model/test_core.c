@@ -448,6 +448,19 @@ static void asked_for_by_the_program(void)
 	EQUAL(now->l1d_misses, misses);
 	EQUAL(now->prefetches, 3);
 
+	/* Eleven lines for ten fill buffers: the last one waits for the first. */
+	core->flow += 1000 * CHAIN_PART;
+	stall = now->stall_memory;
+	for (uint64_t i = 0; i < 11; i++)
+		core_prefetch(core, 0x10400 + i * 64, false, false);
+	core->flow += 200 * CHAIN_PART;
+	for (uint64_t i = 0; i < 10; i++)
+		load(core, 0x10400 + i * 64);
+	EQUAL(now->stall_memory, stall);
+	load(core, 0x10400 + 10 * 64);
+	EQUAL(now->stall_memory, stall + 200);
+	stall = now->stall_memory - 250;
+
 	/* Into L2 alone: then it is a miss of L1D that L2 serves. */
 	core_prefetch(core, 0x10100, false, true);
 	load(core, 0x10100);

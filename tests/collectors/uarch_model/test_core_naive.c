@@ -452,6 +452,7 @@ static struct profile any_profile(struct random *random)
 	p.l1d_sets = 1u << random_below(random, 5);
 	p.l1i_ways = 1 + random_below(random, 4);
 	p.l1d_ways = 1 + random_below(random, 4);
+	p.l1d_fill_buffers = 1 + random_below(random, 4);
 	p.l2_sets = 1u << random_below(random, 6);
 	p.l2_ways = 1 + random_below(random, 6);
 	p.llc_sets = 1 + random_below(random, 60);

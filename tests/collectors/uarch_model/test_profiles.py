@@ -504,9 +504,10 @@ def test_merge_keys_of_yaml_are_no_repetition(write):
 
 def test_an_aliased_group_is_overridden_alone(write):
     document = whole()
-    document["l1d"] = document["l1i"]  # dumped as an anchor and an alias
-    mine = profiles.load(write(document)).override({"l1d.ways": 4})
-    assert (mine.values["l1d.ways"], mine.values["l1i.ways"]) == (4, 8)
+    document["idle"]["c2"] = document["idle"]["c1"]  # dumped as an anchor and an alias
+    given = profiles.load(write(document)).values["idle.c1.latency_ns"]
+    mine = profiles.load(write(document)).override({"idle.c2.latency_ns": given + 1})
+    assert (mine.values["idle.c2.latency_ns"], mine.values["idle.c1.latency_ns"]) == (given + 1, given)
 
 
 @pytest.mark.parametrize("name", ["zen6", "", "../profiles/zen5", "missing.yaml", "x" * 400 + ".yaml", "a\0b.yaml"])
