@@ -504,10 +504,10 @@ def test_merge_keys_of_yaml_are_no_repetition(write):
 
 def test_an_aliased_group_is_overridden_alone(write):
     document = whole()
-    document["idle"]["c2"] = document["idle"]["c1"]  # dumped as an anchor and an alias
-    given = profiles.load(write(document)).values["idle.c1.latency_ns"]
-    mine = profiles.load(write(document)).override({"idle.c2.latency_ns": given + 1})
-    assert (mine.values["idle.c2.latency_ns"], mine.values["idle.c1.latency_ns"]) == (given + 1, given)
+    document["dtlb"]["2m"] = document["dtlb"]["4k"]  # dumped as an anchor and an alias
+    given = profiles.load(write(document)).values["dtlb.4k.ways"]
+    mine = profiles.load(write(document)).override({"dtlb.2m.ways": given // 2})
+    assert (mine.values["dtlb.2m.ways"], mine.values["dtlb.4k.ways"]) == (given // 2, given)
 
 
 @pytest.mark.parametrize("name", ["zen6", "", "../profiles/zen5", "missing.yaml", "x" * 400 + ".yaml", "a\0b.yaml"])
