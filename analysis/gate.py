@@ -64,9 +64,10 @@ class Rule:
             raise messages.no_rule(place, text, messages.wrong_bound(after.strip()))
         return cls(text.strip(), sign=sign[0], bound=float(bound["bound"]), place=place, **subject.groupdict())
 
-    def of(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The rows of a comparison that it is about: of the whole path, or of the switch's own, unless it names a role."""
-        found = compare.of_path(table, table) if self.role is None else table[table["role"] == self.role]
+    def of(self, table: pd.DataFrame, every: pd.DataFrame | None = None) -> pd.DataFrame:
+        """The rows of a comparison that it is about: of the whole path, or of the switch's own, unless it names a role. ``every``: with
+        which other rows, where these are a part of them."""
+        found = compare.of_path(table, table if every is None else every) if self.role is None else table[table["role"] == self.role]
         wanted, load = self.metric, self.load
         if self.metric == THROUGHPUT:
             judged = {name: one.metric for name in found["traffic"].unique() if (one := vocabulary.judged_by(name))}
@@ -154,14 +155,15 @@ def _in_file(path: Path) -> list[Rule]:
 
 
 def judge(found: Sequence[Comparison], asked: Iterable[Rule], lost: Mapping[str, str] = MappingProxyType({})) -> list[Judged]:
-    """Each rule for each pair of like cases; of `lost` cases and numbers, which the second result does not have, nobody can tell. Raises
-    ``BadInput`` for a rule about nothing that was counted."""
+    """Each rule for each pair of like cases; for `lost` cases and numbers, which the second result does not have, the outcome is UNTOLD.
+    Raises ``BadInput`` for a rule about nothing that was counted."""
     asked = list(asked)
     judged = [_lost(rule, case, label) for rule in asked for case, label in lost.items()]
     for rule in asked:
         about = [(one, row) for one in found for row in rule.of(one.table).itertuples()]
         # Two switches of one result have different counters by nature.
-        gone = [(one, row) for one in found if one.a.result is not one.b.result for row in rule.of(one.lost).itertuples()]
+        pairs = [one for one in found if one.a.result is not one.b.result]
+        gone = [(one, row) for one in pairs for row in rule.of(one.lost, pd.concat([one.table, one.lost])).itertuples()]
         if not about and not gone:
             raise _about_nothing(rule, pd.concat([one.table for one in found], ignore_index=True))
         judged += [_judged(rule, one, row) for one, row in about]

@@ -183,6 +183,9 @@ def main(arguments: list[str] | None = None) -> int:
     except errors.VsprofError as error:
         print(f"bench-dataplane: {error}", file=sys.stderr)
         return error.exit_status
+    except OSError as error:
+        print(f"bench-dataplane: {error}", file=sys.stderr)
+        return errors.VsprofError.exit_status
     except KeyboardInterrupt:
         print("bench-dataplane: interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -43,7 +43,7 @@ def measure(
                 for frame in frames:
                     say(f"{name}, {frame} B")
                     seen[name, frame] = _windows(there, frame, windows)
-    except (KeyboardInterrupt, errors.VsprofError) as error:
+    except (KeyboardInterrupt, errors.VsprofError, OSError) as error:
         if not seen:
             raise
         say(messages.measuring_ended(str(error) or "interrupted"))

@@ -109,6 +109,9 @@ def main(arguments: list[str] | None = None) -> int:
     except errors.VsprofError as error:
         print(f"bench-observer: {error}", file=sys.stderr)
         return error.exit_status
+    except OSError as error:
+        print(f"bench-observer: {error}", file=sys.stderr)
+        return errors.VsprofError.exit_status
     except KeyboardInterrupt:
         print("bench-observer: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -141,7 +144,7 @@ def measure(
             # A fresh host for each, as a run has.
             with flowing(TESTBEDS[testbed](say=say, plugins=plugins), case, say) as flow:
                 _of_switch(flow, case, collectors, turns, seconds, found, say_here)
-    except (KeyboardInterrupt, errors.VsprofError) as error:
+    except (KeyboardInterrupt, errors.VsprofError, OSError) as error:
         if not found:
             raise
         say(messages.measuring_ended(str(error) or "interrupted"))

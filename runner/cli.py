@@ -454,7 +454,7 @@ def _add_measuring(commands: Any) -> None:
     _add_campaign(many)
     many.add_argument("--executor", choices=list(sweep.EXECUTORS), default=sweep.EXECUTORS[0], help="who runs the jobs (default: local)")
     many.add_argument("--image", type=Path, metavar="FILE", help="the lab's image for nodes that have none: see `vsprof image save`")
-    many.add_argument("--jobs", type=int, metavar="N", help="how many at once (default: one for each 2 CPUs; on a cluster 100)")
+    many.add_argument("--jobs", type=int, metavar="N", help="how many at once (default: one for each 2 CPUs and 8 GiB; on a cluster 100)")
     many.add_argument(
         "--snakemake", default="", metavar="OPTIONS", help="more options for Snakemake: '--default-resources slurm_account=x'"
     )

@@ -149,7 +149,7 @@ def not_as_kept(path: Path) -> str:
 def not_parsed(run_id: str, why: Exception, where: traceback.FrameSummary) -> RunFailed:
     return RunFailed(
         f"what run {run_id} recorded can't be parsed: {type(why).__name__}: {why} ({where.filename}, line {where.lineno}); fix the"
-        " collector or the traffic, then run `vsprof parse` again, or go on with the campaign"
+        " collector or the traffic; then `vsprof parse` reads finished runs again, and `make resume` measures failed ones again"
     )
 
 

@@ -4,6 +4,7 @@
 Numbers are only ever computed here, from raw/: so a parser that proves wrong can be fixed, and old results parsed again.
 """
 
+import errno
 import functools
 import json
 import math
@@ -23,6 +24,8 @@ from vsprof.testbeds.base import MODELLED
 from vsprof.workloads.traffic.base import Window, port_rate
 
 Row = dict[str, object]
+DISK = (errno.EIO, errno.ENOSPC)
+"""Nobody's mistake in a parser."""
 
 
 def tables_of_run(folder: Path) -> list[list[Row]]:
@@ -30,9 +33,11 @@ def tables_of_run(folder: Path) -> list[list[Row]]:
     whatever way: it may be a user's own."""
     try:
         return [read(folder) for read in (rows_of_run, functions_of_run, stacks_of_run, spans_of_run)]
-    except (errors.VsprofError, OSError):
+    except errors.VsprofError:
         raise
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in DISK:
+            raise
         raise messages.not_parsed(folder.name, error, traceback.extract_tb(error.__traceback__)[-1]) from error
 
 

@@ -91,7 +91,7 @@ class Results:
         """While it lasts no other vsprof has runs of this result done, be it as jobs, which change its manifest only at their end. Raises
         ``BadInput`` where one does now."""
         try:
-            lock = locks.take(self.folder / SWEEP_LOCK, f"the sweep {self.folder.name}")
+            lock = locks.take(self.folder / SWEEP_LOCK, f"the result {self.folder}")
         except OSError as error:
             raise messages.can_not_write(self.folder, error) from error
         with lock:

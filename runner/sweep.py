@@ -37,7 +37,7 @@ JOBS = "jobs"
 LOG = "snakemake.log"
 SNAKEFILE = Path(__file__).with_suffix(".smk")
 EXECUTORS = ("local", "slurm")
-PREFIX, RESOURCES = "--slurm-jobname-prefix", "--resources"
+PREFIX, RESOURCES, DEFAULTS = "--slurm-jobname-prefix", "--resources", "--default-resources"
 CPUS, MEMORY_MIB = 2, 8192
 """Of a job: what the largest lab takes."""
 LONGEST_MINUTES = 120
@@ -141,7 +141,7 @@ def _run(store: Results, progress: Progress, executor: str, jobs: int, options: 
     said_before = _logs(store.folder)
     try:
         machine_of = _machine_of(store, executor)
-        words = [*_words(executor, jobs, store.folder), *_limited(options, set(machine_of.values()))]
+        words = [*_words(executor, jobs, store.folder), *_sized(_limited(options, set(machine_of.values())))]
         # Under a name that the user gave, the jobs would not be found.
         watched = executor == "slurm" and not any(word.startswith(PREFIX) for word in options)
         watch = Watch(store.folder, store.folder / JOBS / LOG) if watched else None
@@ -197,15 +197,23 @@ def _words(executor: str, jobs: int, folder: Path) -> list[str]:
 def _limited(options: list[str], machines: Collection[str]) -> list[str]:
     """The user's options of Snakemake, and one run at a time for each machine. A second ``--resources`` would replace the first."""
     limits = [f"{name}=1" for name in sorted(machines)]
-    if not limits:
-        return options
-    # `--res`, or `--resources=licences=5`: argparse takes what a long option's name begins with, too.
-    parts = [option.partition("=") for option in options]
-    given = next((at for at, (name, _, _) in enumerate(parts) if name.startswith("--res") and RESOURCES.startswith(name)), None)
+    return _merged(options, RESOURCES, "--res", limits) if limits else options
+
+
+def _sized(options: list[str]) -> list[str]:
+    """The same, and what a job takes; the user's own sizes come behind, and hold."""
+    return _merged(options, DEFAULTS, "--default-r", [f"mem_mb={MEMORY_MIB}", f"runtime={LONGEST_MINUTES}"])
+
+
+def _merged(options: list[str], option: str, shortest: str, ours: list[str]) -> list[str]:
+    """``options`` with more values of one of them, before those that it has. `--res`, or `--resources=licences=5`: argparse takes what a
+    long option's name begins with, too."""
+    parts = [one.partition("=") for one in options]
+    given = next((at for at, (name, _, _) in enumerate(parts) if name.startswith(shortest) and option.startswith(name)), None)
     if given is None:
-        return [RESOURCES, *limits, *options]
+        return [option, *ours, *options]
     own = [parts[given][2]] if parts[given][1] else []
-    return [*options[:given], RESOURCES, *limits, *own, *options[given + 1 :]]
+    return [*options[:given], option, *ours, *own, *options[given + 1 :]]
 
 
 def _blocks(store: Results) -> list[list[str]]:
@@ -221,7 +229,7 @@ def _snakemake(
 ) -> int:
     folder = store.folder
     config = {
-        "blocks": _blocks(store), "machine_of": machine_of, "cpus": CPUS, "memory_mib": MEMORY_MIB, "minutes": LONGEST_MINUTES,
+        "blocks": _blocks(store), "machine_of": machine_of, "cpus": CPUS,
         "vsprof": shlex.join(VSPROF), "options": shlex.join(["--image", f"{image.resolve()}"]) if image else "",
     }  # fmt: skip
     (folder / JOBS / "snakemake.json").write_text(json.dumps(config, indent=1))

@@ -19,8 +19,6 @@ for place, block in enumerate(config["blocks"]):
         priority: len(config["blocks"]) - place
         threads: int(config["cpus"])
         resources:
-            mem_mb=int(config["memory_mib"]),
-            runtime=int(config["minutes"]),
             **{
                 machine: lambda wildcards, machine=machine: int(config["machine_of"][wildcards.run] == machine)
                 for machine in set(config["machine_of"].values())

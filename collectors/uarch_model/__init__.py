@@ -101,7 +101,7 @@ class UarchModel(Clock):
         "l2_accesses": NumberWords("demand accesses of L2", better="less"),
         "llc_hits_*": NumberWords("L2 misses whose line another core of the node held, clean (shared) or modified", better="less"),
         "l1d_upgrades": NumberWords("stores to a line that other cores had to give up", better="less"),
-        "prefetches": NumberWords("lines brought in by the prefetchers"),
+        "prefetches": NumberWords("lines brought in by prefetchers and prefetch instructions"),
         "memory_*": NumberWords("fills from memory, of the own NUMA node (local) or another (remote)", better="less"),
         "remote_cache": NumberWords("fills from a cache of another NUMA node", better="less"),
         "walk_references": NumberWords("page-table entries read by the walker", better="less"),

@@ -43,6 +43,7 @@ bool core_init(struct core *core, const struct profile *profile, struct uncore *
 	for (int i = 0; i < 256; i++)
 		core->generation[i] = 1;
 	core->context.generation = 1;
+	core->no_page.key = TLB_EMPTY;
 	core->way = UNKNOWN_WAY;
 	core->branches_modelled = profile->model_branches;
 	core->last_long = core->last_near = (uint64_t)-1 << 32;

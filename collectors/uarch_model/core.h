@@ -149,13 +149,15 @@ struct core {
 	uint32_t index;
 	struct cache l1i, l1d, l2;
 	uint16_t *l1i_filtered, *l1d_filtered;   /* by slot: the filter entry that may know it; and EARLY, see core_parts.h */
-	uint64_t *l1d_there;                     /* by slot: when a line is there that an instruction asked for, by lines_present() */
+	uint64_t *l1d_there;                     /* by slot: when a line is there that an instruction asked for, by core_cycles() */
 	uint64_t fill_buffer[MOST_FILL_BUFFERS]; /* when each is free: L1D's, as far as prefetch instructions use them */
 	struct tlb dtlb[PAGE_SIZES], itlb[PAGE_SIZES], stlb, stlb_1g, stlb_code;
 	struct walker walker;
 	struct address_space space;
 	uint32_t generation[256]; /* by address space */
 	struct tlb_context context;
+	struct tlb_entry no_page; /* what an address has that no page is mapped to; in no TLB */
+	bool asking;              /* it is a prefetch instruction's address that is translated */
 	struct stream stream[STREAMS];
 	struct l1_stream l1_stream[L1_STREAMS];
 	uint32_t next_l1_stream; /* the one to be forgotten next */

@@ -8,13 +8,6 @@
 
 /* Cycles. Which misses cost what: see docs/collectors/uarch_model.md. */
 
-static uint64_t *stall_of(struct core *core, enum served served)
-{
-	struct counters *now = core->now;
-
-	return served == SERVED_L2 ? &now->stall_l2 : served >= SERVED_REMOTE_CACHE ? &now->stall_memory : &now->stall_llc;
-}
-
 /*
  * Whether the core had kept looking at this line until another one took it to write. What comes next depends on what is in it now, so
  * nothing hides the way. QEMU tells of a store after it is done: the core may have seen the new value in the line that it still had, and
@@ -107,16 +100,20 @@ static void charge_early(struct core *core, enum served served)
 			extra * (served >= SERVED_REMOTE_CACHE ? p->core_overlap_permille : p->core_exposed_l2_permille) / 1000);
 }
 
-/* A line that a prefetch instruction asked for is loaded. What of its way is left is waited for as of a miss that nobody foresaw. */
+/* A line that a prefetch instruction asked for is loaded. The rest of its latency is waited for, as that of a miss is. */
 static void charge_asked(struct core *core, enum served served, uint64_t there)
 {
 	core_settle(core);
-	uint64_t now = lines_present(core), left = there > now ? there - now : 0;
+	uint64_t now = core_cycles(core);
 
-	if (served >= SERVED_REMOTE_CACHE)
-		core_wait(core, &core->now->stall_memory, left);
-	else if (left)
-		core->near = (struct near){stall_of(core, served), near_exposed(core, served, left), core->retired, core->spare};
+	if (there <= now)
+		return;
+	if (served < SERVED_REMOTE_CACHE) {
+		core->near = (struct near){stall_of(core, served), near_exposed(core, served, there - now), core->retired, core->spare};
+		return;
+	}
+	core->last_long = core->retired;
+	core_wait(core, &core->now->stall_memory, there - now);
 }
 
 void core_loaded(struct core *core, uint64_t value)
@@ -214,7 +211,9 @@ void core_prefetch(struct core *core, uint64_t address, bool own, bool far)
 {
 	if (core->blind)
 		return;
+	core->asking = true;
 	struct tlb_entry *page = translate_data(core, address, false);
+	core->asking = false;
 	if (page->device || !page->memory)
 		return;
 	uint64_t line = physical_line(page, address);

@@ -26,7 +26,8 @@ static void put_into_l2(struct core *core, uint64_t line, enum line_state state)
 	insert_into_l2(core, line, state);
 }
 
-uint64_t lines_present(const struct core *core)
+/* Cycles so far, without those of modes, branches and translation: by these it is known how fast lines follow each other. */
+static uint64_t present(const struct core *core)
 {
 	return (core->flow + core->chained) / CHAIN_PART + core->waited;
 }
@@ -40,7 +41,7 @@ void core_wait(struct core *core, uint64_t *stall, uint64_t cycles)
 /* A line comes from memory, whoever asked for it: where so many are under way that no more can be asked for, the core waits. */
 static void fill_from_memory(struct core *core)
 {
-	uint64_t takes = core->profile->memory_line_cycles, most = takes * FILLS_UNDER_WAY, at = lines_present(core);
+	uint64_t takes = core->profile->memory_line_cycles, most = takes * FILLS_UNDER_WAY, at = present(core);
 	uint64_t passed = at - core->filled_at;
 
 	core->fill_queue = (core->fill_queue > passed ? core->fill_queue - passed : 0) + takes;
@@ -261,17 +262,17 @@ static uint64_t *fill_buffer(struct core *core)
 	return first;
 }
 
-/* Where all of them are taken, a line's way begins when one is free. */
+/* Where all of them are taken, the line's request waits for the first one; meanwhile the reorder buffer fills, and then the core waits. */
 void lines_ask(struct core *core, uint64_t line, bool own)
 {
 	const struct profile *p = core->profile;
-	uint64_t *buffer = fill_buffer(core), begins = lines_present(core);
+	uint64_t *buffer = fill_buffer(core), now = core_cycles(core), waits = *buffer > now ? *buffer - now : 0;
 	slot_t *slot;
 	enum served served = bring_early(core, line, own, &slot);
 
-	if (*buffer > begins)
-		begins = *buffer;
-	*buffer = core->l1d_there[slot - core->l1d.slots] = begins + served_latency(p, served) - p->l1d_latency;
+	*buffer = core->l1d_there[slot - core->l1d.slots] = now + waits + served_latency(p, served) - p->l1d_latency;
+	if (waits > p->core_rob / p->core_width)
+		core_wait(core, stall_of(core, served), waits - p->core_rob / p->core_width);
 }
 
 static struct l1_stream *find_l1_stream(struct core *core, uint64_t line, int *step)

@@ -50,8 +50,14 @@ void filter_forget_page(struct filter_entry *filter, const struct tlb tlb[PAGE_S
 
 /* core_lines.c */
 
-/* Cycles so far, without those of modes, branches and translation: by these it is known how fast lines follow each other. */
-uint64_t lines_present(const struct core *core);
+/* Where waiting for a line from there is booked. */
+static inline uint64_t *stall_of(struct core *core, enum served served)
+{
+	struct counters *now = core->now;
+
+	return served == SERVED_L2 ? &now->stall_l2 : served >= SERVED_REMOTE_CACHE ? &now->stall_memory : &now->stall_llc;
+}
+
 /* Cycles for data, booked as that `stall`. */
 void core_wait(struct core *core, uint64_t *stall, uint64_t cycles);
 /* A demand request that missed L1: from L2, or from beyond and then kept there. With the line held (uncore_hold), as nothing else here. */

@@ -82,6 +82,9 @@ static struct tlb_entry *translate_slow(
 		core_mark(core, walks == &core->now->dtlb_walks ? HOT_dtlb_walks : HOT_itlb_walks);
 		core->now->walk_cycles += cycles;
 		*stall += cycles * exposed / 1000;
+		/* A prefetch instruction may come to a page that is not there. No TLB keeps that: it may be there the next time. */
+		if (core->asking && !fresh.memory && !fresh.device)
+			return &core->no_page;
 		struct tlb_entry held = fresh;
 		fit((const struct tlb[PAGE_SIZES]){*second, *second, core->stlb_1g}, address, &held);
 		tlb_insert(held.size == PAGE_1G ? &core->stlb_1g : second, address, &held, core->context, core->tick, &evicted);

@@ -112,7 +112,7 @@ static enum slow slow_0f(uint8_t opcode, uint8_t modrm, bool word, bool repeat)
 
 /*
  * PREFETCHNTA, T0, T1, T2 (0F 18 /0 to /3), PREFETCH, PREFETCHW and PREFETCHWT1 (0F 0D /0 to /2); the others of these groups are NOPs. One
- * whose address is relative to RIP is left out, and so is one with a segment or an address size of its own: compilers have no use for these.
+ * whose address is relative to RIP is not modelled, nor is one with a segment or an address size of its own: static and thread-local objects.
  */
 static void decode_prefetch(struct decoded *d, uint8_t opcode, const uint8_t *at, const uint8_t *end, uint8_t rex)
 {

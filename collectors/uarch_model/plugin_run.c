@@ -28,7 +28,7 @@ void on_repeat(unsigned int index, void *data)
 	cores[index]->sample_at = 0;
 }
 
-/* QEMU takes it for a NOP, and tells of no access. */
+/* QEMU takes it for a NOP, and reports no access. */
 void on_prefetch(unsigned int index, void *data)
 {
 	struct operand line;

@@ -262,6 +262,18 @@ def test_a_number_of_one_case_that_the_second_result_lost_is_not_passed_over(sam
     assert HOLDS in {one.outcome for one in judged}
 
 
+def test_a_role_that_is_gone_is_not_judged_where_the_whole_path_is_there(sample, tmp_path):
+    whole, half = (sample.write(tmp_path / name) for name in ("whole", "half"))
+    result = load(half)
+    gone = (result.frame["role"] == "vhost") & result.frame["name"].str.startswith("context_switches")
+    assert gone.any()
+    judged = gate.judge(
+        compare.of_results(load(whole), sample.with_frame(result, result.frame[~gone])), [Rule.read("context_switches_per_packet>1000")]
+    )
+    assert {one.number["role"] for one in judged} == {"path"}
+    assert gate.worst(judged) == HOLDS
+
+
 @pytest.fixture(scope="module")
 def said(path):
     """What a script reads of a rule that holds."""

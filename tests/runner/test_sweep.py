@@ -311,6 +311,14 @@ def test_a_users_own_resources_are_added(named):
     assert sweep._limited(named, []) == named
 
 
+def test_a_users_own_sizes_of_jobs_hold():
+    ours = ["--default-resources", "mem_mb=8192", "runtime=120"]
+    assert sweep._sized(["--quiet"]) == [*ours, "--quiet"]
+    # Of two values Snakemake takes the later one.
+    assert sweep._sized(["--default-resources", "runtime=240", "slurm_account=x"]) == [*ours, "runtime=240", "slurm_account=x"]
+    assert sweep._sized(["--default-res=runtime=240"]) == [*ours, "runtime=240"]
+
+
 def test_this_host_has_one_run_at_a_time_however_many_cpus_it_has(stand_in, tmp_path):
     (tmp_path / "job.py").write_text(TIMED)
     stand_in.manifest["testbed"] = "native"
@@ -371,7 +379,7 @@ def test_ctrl_c_ends_the_jobs_too(stand_in, tmp_path, monkeypatch):
 def test_two_sweeps_of_one_result_do_not_get_in_each_others_way(stand_in):
     with (
         locks.take(stand_in.folder / results.SWEEP_LOCK, "the first"),
-        pytest.raises(BadInput, match=rf"the sweep {stand_in.folder.name} is in use by process {os.getpid()}"),
+        pytest.raises(BadInput, match=rf"the result {stand_in.folder} is in use by process {os.getpid()}"),
     ):
         sweep.run(stand_in, QUIET, "local", 1, [])
     sweep.run(stand_in, QUIET, "local", 2, [])
@@ -388,7 +396,7 @@ def test_repetitions_are_blocks_in_a_sweep_too(stand_in):
 
 
 def test_a_campaign_is_not_resumed_beside_a_sweep_of_it(store):
-    with store.unswept(), pytest.raises(BadInput, match=rf"the sweep {store.folder.name} is in use by process {os.getpid()}"):
+    with store.unswept(), pytest.raises(BadInput, match=rf"the result {store.folder} is in use by process {os.getpid()}"):
         campaigns.resume(store, QUIET)
     assert {run["status"] for run in store.manifest["runs"]} == {"planned"}
 

@@ -71,7 +71,7 @@ class Swept:
         self.jobs = self.folder / "jobs"
         self.jobs.mkdir(parents=True)
         self.runs = [f"r{number:03d}" for number in range(1, runs + 1)]
-        runs = [{"run_id": run_id, "status": "planned"} for run_id in self.runs]
+        runs = [{"run_id": run_id, "repetition": 1 + place % 2, "status": "planned"} for place, run_id in enumerate(self.runs)]
         whole = {
             "name": "made-up",
             "testbed": "lab",

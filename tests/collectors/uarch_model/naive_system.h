@@ -65,6 +65,7 @@ struct naive_core {
 	struct naive_stream stream[16];
 	struct naive_l1_stream l1_stream[8];
 	uint64_t fill_buffer[64];
+	bool asking; /* it is a prefetch instruction's address that is translated */
 	uint32_t l1_streams;
 	uint64_t waited, filled_at, fill_queue;
 	bool steered; /* the way to the block that runs was not the expected one */
@@ -291,6 +292,26 @@ static inline bool naive_beyond(enum served served)
 static inline uint64_t naive_present(const struct naive_core *core)
 {
 	return (core->flow + core->chained) / 64 + core->waited;
+}
+
+/* All of them, in all modes. */
+static inline uint64_t naive_cycles(const struct naive_core *core)
+{
+	uint64_t sum = core->flow / 64;
+
+	for (int mode = 0; mode < MODE_COUNT; mode++) {
+		const struct counters *c = &core->counters[mode];
+		sum += c->stall_l2 + c->stall_llc + c->stall_memory + c->stall_frontend + c->stall_dtlb + c->stall_itlb + c->stall_branch;
+		sum += c->stall_mode + c->repeat_cycles + c->chain_cycles;
+	}
+	return sum;
+}
+
+static inline uint64_t *naive_stall(struct naive_core *core, enum served served)
+{
+	struct counters *now = naive_now(core);
+
+	return naive_beyond(served) ? &now->stall_memory : served == SERVED_L2 ? &now->stall_l2 : &now->stall_llc;
 }
 
 /* Lines come out of memory one after the other; 16 may wait for that. */
@@ -593,9 +614,14 @@ static inline struct naive_page *naive_translate(struct naive_core *core, uint64
 		page = *found;
 		cycles = p->stlb_latency;
 	} else {
+		static struct naive_page none;
 		page = naive_walk_page(core, address, &cycles);
 		++*(code ? &now->itlb_walks : &now->dtlb_walks);
 		now->walk_cycles += cycles;
+		if (core->asking && !page.memory && !page.device) {
+			*(code ? &now->stall_itlb : &now->stall_dtlb) += depends ? cycles : cycles * p->walk_exposed_permille / 1000;
+			return &none;
+		}
 		struct naive_page held = naive_split(page, address, core->stlb_1g.sets);
 		naive_put_page(core, held.size == PAGE_1G ? &core->stlb_1g : second, address, held);
 	}
@@ -683,7 +709,9 @@ static inline void naive_charge_early(struct naive_core *core, enum served serve
 /* A prefetch instruction. */
 static inline void naive_prefetch_instruction(struct naive_core *core, uint64_t address, bool own, bool far)
 {
+	core->asking = true;
 	struct naive_page *page = naive_translate(core, address, false, false);
+	core->asking = false;
 	enum line_state state;
 	enum served served = SERVED_L2;
 
@@ -702,7 +730,7 @@ static inline void naive_prefetch_instruction(struct naive_core *core, uint64_t 
 		naive_prefetch(core, line);
 		return;
 	}
-	uint64_t asked_at = naive_present(core);
+	uint64_t asked_at = naive_cycles(core);
 	found = naive_use(core->system, &core->l2, line);
 	if (found) {
 		state = found->state;
@@ -722,14 +750,17 @@ static inline void naive_prefetch_instruction(struct naive_core *core, uint64_t 
 	for (uint32_t i = 1; i < core->system->profile.l1d_fill_buffers; i++)
 		if (core->fill_buffer[i] < *buffer)
 			buffer = &core->fill_buffer[i];
-	*buffer = (*buffer > asked_at ? *buffer : asked_at) + naive_latency(&core->system->profile, served) -
-		  core->system->profile.l1d_latency;
+	uint64_t fills_rob = core->system->profile.core_rob / core->system->profile.core_width;
+	uint64_t begins = *buffer > asked_at ? *buffer : asked_at;
+	*buffer = begins + naive_latency(&core->system->profile, served) - core->system->profile.l1d_latency;
 	found->early = found->asked = true;
 	found->there = *buffer;
 	found->from = served;
 	if (gone.state == LINE_MODIFIED)
 		naive_put_l2(core, gone.line, LINE_MODIFIED);
 	naive_prefetch_l2(core, line, served);
+	if (begins > asked_at + fills_rob)
+		naive_wait(core, naive_stall(core, served), begins - asked_at - fills_rob);
 }
 
 /* What of the way of a line that was asked for is left when it is loaded. */
@@ -738,13 +769,15 @@ static inline void naive_charge_asked(struct naive_core *core, enum served serve
 	const struct profile *p = &core->system->profile;
 
 	naive_settle(core);
-	uint64_t left = there > naive_present(core) ? there - naive_present(core) : 0, cycles = left;
+	uint64_t left = there > naive_cycles(core) ? there - naive_cycles(core) : 0, cycles = left;
+	if (!left)
+		return;
 	if (naive_beyond(served)) {
+		core->last_long = core->retired;
+		core->long_seen = true;
 		naive_wait(core, &naive_now(core)->stall_memory, left);
 		return;
 	}
-	if (!left)
-		return;
 	cycles = left * p->core_exposed_l2_permille / 1000;
 	if (served != SERVED_L2) {
 		if (core->near_seen && core->retired < core->last_near + p->core_rob / 3)
@@ -753,7 +786,7 @@ static inline void naive_charge_asked(struct naive_core *core, enum served serve
 			core->last_near = core->retired;
 		core->near_seen = true;
 	}
-	core->close_stall = served == SERVED_L2 ? &naive_now(core)->stall_l2 : &naive_now(core)->stall_llc;
+	core->close_stall = naive_stall(core, served);
 	core->close_cycles = cycles;
 	core->close_at = core->retired;
 	core->close_room = core->room;
