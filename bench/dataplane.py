@@ -25,14 +25,13 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from vsprof.bench import contenders, dataplane_modelled, messages, perf, slices, table
+from vsprof.bench import command, contenders, dataplane_modelled, messages, perf, slices, table
 from vsprof.bench.dataplane_seen import Enough, Found, Pair, Seen, Turn
 from vsprof.bench.distance import Distance
 from vsprof.bench.flood import Say, flood, standing
 from vsprof.bench.slices import Contender, Disturbance, Slice, Telemetry
 from vsprof.collectors.uarch_model import profiles
 from vsprof.runner import interruption
-from vsprof.runner.cli import INTERRUPTED
 from vsprof.switches.vhost_switch import PREFIX, VhostSwitch
 from vsprof.terms import errors
 from vsprof.testbeds.native import Native
@@ -110,11 +109,9 @@ class Live:
 
         def count() -> None:
             nonlocal printed
-            command = [*perf.command(list(events.values()), cpu=self.topology.switch.plan.switch), "sleep", str(COUNTED_SECONDS)]
+            words = [*perf.command(list(events.values()), cpu=self.topology.switch.plan.switch), "sleep", str(COUNTED_SECONDS)]
             try:
-                printed = subprocess.run(
-                    command, capture_output=True, text=True, check=False, timeout=COUNTED_SECONDS + PERF_SECONDS
-                ).stdout
+                printed = subprocess.run(words, capture_output=True, text=True, check=False, timeout=COUNTED_SECONDS + PERF_SECONDS).stdout
             except subprocess.TimeoutExpired as error:
                 raise messages.perf_silent(error.timeout) from error
 
@@ -161,14 +158,14 @@ def main(arguments: list[str] | None = None) -> int:
     # What nohup has started takes no Ctrl-C; by this, too, nothing that was measured is lost.
     interruption.heed()
     ends = {"driver": asked.driver, "path": asked.path}
-    ended: BaseException | None = None
     if asked.half_width is not None and not 0 < asked.half_width < 1:
         parser.error(f"--half-width: found {asked.half_width:g}, need a part of the ratio between 0 and 1: 0.03 for 3 %")
     if asked.half_width is not None and asked.testbed == "lab":
         parser.error("--half-width is for this host: in the lab ask for more --windows")
     if asked.testbed == "native" and (lonely := contenders.lonely(asked.contenders)):
         parser.error(messages.in_no_ratio([*lonely], contenders.partners(lonely)))
-    try:
+
+    def benchmark() -> None:
         if asked.testbed == "lab":
             found, ended = dataplane_modelled.measure(asked.windows, asked.frames, asked.contenders, ends, asked.cpu_profile, _say)
         elif lacks := Native.needs():
@@ -180,16 +177,8 @@ def main(arguments: list[str] | None = None) -> int:
         if ended is not None:
             # What is shown is less than was asked for.
             raise ended
-    except errors.VsprofError as error:
-        print(f"bench-dataplane: {error}", file=sys.stderr)
-        return error.exit_status
-    except OSError as error:
-        print(f"bench-dataplane: {error}", file=sys.stderr)
-        return errors.VsprofError.exit_status
-    except KeyboardInterrupt:
-        print("bench-dataplane: interrupted", file=sys.stderr)
-        return INTERRUPTED
-    return 0
+
+    return command.status("bench-dataplane", benchmark)
 
 
 def measure(

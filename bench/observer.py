@@ -18,14 +18,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from vsprof.analysis.stats import Estimate
-from vsprof.bench import messages, slices, table
+from vsprof.bench import command, messages, slices, table
 from vsprof.bench.compared import estimate, once
 from vsprof.bench.distance import Distance
 from vsprof.bench.flood import Flow, Say, flowing
 from vsprof.collectors.base import Apart, Between, Collector
 from vsprof.runner import experiment as experiments
 from vsprof.runner import interruption, offers, window
-from vsprof.runner.cli import INTERRUPTED
 from vsprof.runner.experiment import AUTO, COLLECTORS, SWITCHES, TESTBEDS, Case
 from vsprof.terms import errors
 from vsprof.testbeds.native import Native
@@ -100,22 +99,15 @@ def main(arguments: list[str] | None = None) -> int:
     # What ends it takes the switches down, and not the numbers.
     interruption.heed()
     seconds = asked.seconds or SECONDS.get(asked.testbed, OTHER_SECONDS)
-    try:
+
+    def benchmark() -> None:
         found, ended = measure(asked.testbed, asked.switches, collectors, asked.turns, seconds, _say)
         print(table.report("bench-observer", found))
         if ended is not None:
             # What is shown is less than was asked for.
             raise ended
-    except errors.VsprofError as error:
-        print(f"bench-observer: {error}", file=sys.stderr)
-        return error.exit_status
-    except OSError as error:
-        print(f"bench-observer: {error}", file=sys.stderr)
-        return errors.VsprofError.exit_status
-    except KeyboardInterrupt:
-        print("bench-observer: interrupted", file=sys.stderr)
-        return INTERRUPTED
-    return 0
+
+    return command.status("bench-observer", benchmark)
 
 
 def _named_of(words: str, every: list[str]) -> list[str]:
