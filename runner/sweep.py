@@ -211,7 +211,8 @@ def _merged(options: list[str], option: str, shortest: str, ours: list[str]) -> 
     parts = [one.partition("=") for one in options]
     given = next((at for at, (name, _, _) in enumerate(parts) if name.startswith(shortest) and option.startswith(name)), None)
     if given is None:
-        return [option, *ours, *options]
+        # Behind them: before a target it would take that for one more value.
+        return [*options, option, *ours]
     own = [parts[given][2]] if parts[given][1] else []
     return [*options[:given], option, *ours, *own, *options[given + 1 :]]
 

@@ -313,7 +313,7 @@ def test_a_users_own_resources_are_added(named):
 
 def test_a_users_own_sizes_of_jobs_hold():
     ours = ["--default-resources", "mem_mb=8192", "runtime=120"]
-    assert sweep._sized(["--quiet"]) == [*ours, "--quiet"]
+    assert sweep._sized(["--quiet", "jobs/r001.done"]) == ["--quiet", "jobs/r001.done", *ours]
     # Of two values Snakemake takes the later one.
     assert sweep._sized(["--default-resources", "runtime=240", "slurm_account=x"]) == [*ours, "runtime=240", "slurm_account=x"]
     assert sweep._sized(["--default-res=runtime=240"]) == [*ours, "runtime=240"]
